@@ -3,7 +3,7 @@
 add_library(callonce_flags INTERFACE)
 target_compile_features(callonce_flags INTERFACE cxx_std_20)
 target_compile_options(callonce_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Werror
   # g++ 12 reports these two falsely for std::string and std::vector inserts at -O2.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-array-bounds>)
 if(CALLONCE_SANITIZE)
@@ -25,7 +25,6 @@ function(callonce_library name)
   add_library(callonce::${name} ALIAS callonce_${name})
   set_target_properties(callonce_${name} PROPERTIES
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
-    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION})
   target_sources(callonce_${name} PUBLIC FILE_SET HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})

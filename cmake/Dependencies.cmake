@@ -1,6 +1,6 @@
 # Debian 12 packages, found by name; what each is for stands in docs/decisions/0002-dependencies.md.
 find_package(Threads REQUIRED)
-find_package(Boost 1.81 REQUIRED COMPONENTS headers)
+find_package(Boost 1.81 REQUIRED COMPONENTS headers json)
 find_package(OpenSSL 3 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
 if(CALLONCE_GATEWAY)

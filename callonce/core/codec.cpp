@@ -1,0 +1,113 @@
+#include <array>
+#include <cstring>
+
+#include <callonce/core/codec.hpp>
+
+namespace callonce {
+namespace {
+
+// Head: version, checksum over the rest, then the rest. Numbers are little-endian.
+constexpr char version = 1;
+constexpr std::size_t checksum_bytes = 8;
+
+std::array<char, checksum_bytes> checksum(std::string_view bytes) {
+  const digest whole = hasher{}.part(bytes).finish();
+  std::array<char, checksum_bytes> made{};
+  std::memcpy(made.data(), whole.data(), made.size());
+  return made;
+}
+
+void put_number(std::string& into, std::uint64_t value, std::size_t width) {
+  for (std::size_t at = 0; at < width; ++at) into += static_cast<char>(value >> (8 * at));
+}
+
+void put_text(std::string& into, std::string_view text) {
+  put_number(into, text.size(), 4);
+  into += text;
+}
+
+// Takes pieces off the front; after a piece that is not there, everything reads as empty and `good`
+// is false.
+class reader {
+ public:
+  explicit reader(std::string_view bytes) : rest_(bytes) {}
+
+  std::string_view bytes(std::size_t count) {
+    if (count > rest_.size()) good_ = false;
+    if (!good_) return {};
+    const std::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+
+  std::uint64_t number(std::size_t width) {
+    std::uint64_t value = 0;
+    const std::string_view taken = bytes(width);
+    for (std::size_t at = 0; at < taken.size(); ++at) {
+      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(taken[at])) << (8 * at);
+    }
+    return value;
+  }
+
+  std::string_view text() { return bytes(number(4)); }
+
+  bool good() const { return good_; }
+  bool at_end() const { return good_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+bool same(std::string_view stored, const std::array<char, checksum_bytes>& computed) {
+  return stored == std::string_view{computed.data(), computed.size()};
+}
+
+}  // namespace
+
+std::string encode_head(const stored_answer& answer) {
+  std::string rest;
+  put_number(rest, static_cast<std::uint64_t>(answer.status), 2);
+  put_number(rest, static_cast<std::uint64_t>(answer.omitted), 1);
+  put_number(rest, answer.body.size(), 8);
+  rest.append(checksum(answer.body.text()).data(), checksum_bytes);
+  put_text(rest, answer.resource);
+  put_number(rest, answer.headers.size(), 4);
+  for (const field& line : answer.headers) {
+    put_text(rest, line.name);
+    put_text(rest, line.value);
+  }
+  std::string head{version};
+  head.append(checksum(rest).data(), checksum_bytes);
+  return head + rest;
+}
+
+result<stored_answer> decode_answer(std::string_view head, std::optional<std::string_view> body) {
+  if (head.size() < 1 + checksum_bytes || head.front() != version) return errc::corrupt;
+  const std::string_view rest = head.substr(1 + checksum_bytes);
+  if (!same(head.substr(1, checksum_bytes), checksum(rest))) return errc::corrupt;
+
+  reader in{rest};
+  stored_answer answer;
+  answer.status = static_cast<int>(in.number(2));
+  answer.omitted = static_cast<body_omitted>(in.number(1));
+  const std::uint64_t body_size = in.number(8);
+  const std::string_view body_checksum = in.bytes(checksum_bytes);
+  answer.resource = in.text();
+  for (std::uint64_t left = in.number(4); left > 0 && in.good(); --left) {
+    std::string name{in.text()};
+    answer.headers.add(std::move(name), std::string{in.text()});
+  }
+  if (!in.at_end()) return errc::corrupt;
+
+  if (body_size == 0) return answer;
+  if (!body) {
+    answer.omitted = body_omitted::expired;
+    return answer;
+  }
+  if (body->size() != body_size || !same(body_checksum, checksum(*body))) return errc::corrupt;
+  answer.body = body_bytes{std::string{*body}};
+  return answer;
+}
+
+}  // namespace callonce

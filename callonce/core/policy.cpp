@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include <boost/json/parse.hpp>
+
+#include <callonce/core/policy.hpp>
+
+namespace callonce {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Strangers can cause these at will; their rows go quickly.
+constexpr std::chrono::milliseconds stranger_retention = 1min;
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+problem scope_problem(scope_fault fault) {
+  switch (fault) {
+    case scope_fault::unusable:
+      return problem_code::scope_unusable;
+    case scope_fault::missing_credential:
+    case scope_fault::untrusted_hop:
+      return problem_code::scope_missing;
+    case scope_fault::missing_header:
+    case scope_fault::repeated:
+      break;
+  }
+  problem made{problem_code::scope_missing};
+  made.status = 400;
+  if (fault == scope_fault::repeated) made.reason = "repeated";
+  return made;
+}
+
+problem key_problem(key_fault fault) {
+  problem made{problem_code::key_invalid};
+  made.reason = to_string(fault);
+  return made;
+}
+
+// An inner layer's "in progress" must not be frozen by an outer one (C97).
+bool says_retryable(const response& answer) {
+  if (answer.headers().find("Retry-After") != nullptr) return true;
+  const std::string* type = answer.headers().find("Content-Type");
+  if (type == nullptr || !same_name(type->substr(0, type->find(';')), "application/problem+json")) {
+    return false;
+  }
+  boost::system::error_code fault;
+  const auto text = answer.body_text();
+  const boost::json::value content = boost::json::parse({text.data(), text.size()}, fault);
+  if (fault || !content.is_object()) return false;
+  const boost::json::value* retryable = content.as_object().if_contains("retryable");
+  return retryable != nullptr && retryable->is_bool() && retryable->as_bool();
+}
+
+outcome_rule built_in_rule(const response& answer) {
+  switch (answer.status()) {
+    case 401:
+    case 403:
+    case 406:
+    case 407:
+    case 408:
+    case 421:
+    case 423:
+    case 425:
+    case 428:
+    case 429:
+    case 431:
+      return outcome_rule::release;
+    case 409:
+      return says_retryable(answer) ? outcome_rule::release : outcome_rule::complete;
+    default:
+      return answer.status() >= 500 ? outcome_rule::release : outcome_rule::complete;
+  }
+}
+
+std::optional<outcome_rule> configured_rule(const policy& by, int status) {
+  const auto& rules = by.settings().outcome;
+  if (const auto exact = rules.find(status); exact != rules.end()) return exact->second;
+  if (const auto whole = rules.find(status / 100); whole != rules.end()) return whole->second;
+  return std::nullopt;
+}
+
+std::chrono::milliseconds released_retention(const policy& by, int status) {
+  const bool stranger = status == 401 || status == 403 || status == 407 || status == 429;
+  const auto whole = by.settings().released_retention;
+  return stranger ? std::min(whole, stranger_retention) : whole;
+}
+
+}  // namespace
+
+policy& policy::scope(scope_rule rule) {
+  settings_.scope = std::move(rule);
+  return *this;
+}
+policy& policy::name(std::string label) {
+  settings_.name = std::move(label);
+  return *this;
+}
+policy& policy::methods(std::vector<std::string> protected_methods) {
+  settings_.methods = std::move(protected_methods);
+  return *this;
+}
+policy& policy::key(key_demand demand) {
+  settings_.key = demand;
+  return *this;
+}
+policy& policy::lease(std::chrono::milliseconds length) {
+  settings_.lease = length;
+  settings_.timeout = std::min(settings_.timeout, length * 5 / 6);
+  return *this;
+}
+policy& policy::timeout(std::chrono::milliseconds length) {
+  settings_.timeout = length;
+  return *this;
+}
+policy& policy::wait(std::chrono::milliseconds length) {
+  settings_.wait = length;
+  return *this;
+}
+policy& policy::retention(std::chrono::milliseconds of_body, std::chrono::milliseconds of_key) {
+  settings_.retention = of_body;
+  settings_.key_retention = of_key;
+  return *this;
+}
+policy& policy::park_on_lapse(bool park) {
+  settings_.park_on_lapse = park;
+  return *this;
+}
+
+void policy::check() const {
+  const policy_settings& is = settings_;
+  const std::string where = is.name.empty() ? "" : "route '" + is.name + "': ";
+  const auto refuse = [&](const std::string& why) { throw std::invalid_argument(where + why); };
+  if (!is.scope) refuse("no scope rule: say whose keys they are, e.g. header:X-Api-Key");
+  if (is.lease < lease_min) refuse("lease is below 2s: use 2s or more");
+  if (is.timeout <= 0ms) refuse("timeout must be above 0");
+  if (is.detached_max <= 0ms) refuse("detached_max must be above 0");
+  if (is.wait < 0ms || is.readback < 0ms) refuse("wait and readback cannot be negative");
+  if (is.retention <= 0ms) refuse("retention must be above 0");
+  if (is.key_retention < is.retention) refuse("key_retention is below retention: raise it");
+  if (is.released_retention <= 0ms) refuse("released_retention must be above 0");
+  if (is.on_mismatch != 422 && is.on_mismatch != 400 && is.on_mismatch != 409) {
+    refuse("on_mismatch must be 422, 400 or 409");
+  }
+  if (is.on_in_progress != 409 && is.on_in_progress != 425) {
+    refuse("on_in_progress must be 409 or 425");
+  }
+}
+
+claim_terms policy::terms() const {
+  claim_terms made;
+  made.lease = settings_.lease;
+  made.retention = settings_.retention;
+  made.key_retention = settings_.key_retention;
+  made.response_body_max = settings_.response_body_max;
+  made.park = settings_.park_on_lapse;
+  made.route = settings_.name;
+  return made;
+}
+
+std::variant<pass_through, problem, identity> admit(const policy& by, const request& head) {
+  const policy_settings& is = by.settings();
+  if (is.key == key_demand::off || !contains(is.methods, head.method())) return pass_through{};
+  const std::size_t lines = head.headers().count("Idempotency-Key");
+  if (lines == 0) {
+    if (is.key == key_demand::optional) return pass_through{};
+    return problem{problem_code::key_missing};
+  }
+  if (const std::string* early = head.headers().find("Early-Data"); early && *early == "1") {
+    return problem{problem_code::early_data};
+  }
+  auto scope = is.scope->derive(head);
+  if (const auto* fault = std::get_if<scope_fault>(&scope)) return scope_problem(*fault);
+  if (lines > 1) return key_problem(key_fault::repeated);
+  auto parsed = parse_key(*head.headers().find("Idempotency-Key"), is.key_syntax);
+  if (const auto* fault = std::get_if<key_fault>(&parsed)) return key_problem(*fault);
+  return identity{std::get<scope_hash>(scope), std::get<callonce::key>(std::move(parsed))};
+}
+
+judgement judge(const policy& by, const response& answer) {
+  using kind = judgement::kind;
+  const judgement release{kind::release, released_retention(by, answer.status())};
+  if (const std::string* said = answer.headers().find("Idempotency-Outcome")) {
+    if (same_name(*said, "final")) return {kind::complete, {}};
+    if (same_name(*said, "retryable")) return release;
+    if (same_name(*said, "unknown")) return {kind::park, {}};
+  }
+  const bool park = by.settings().park_on_lapse;
+  const std::optional<outcome_rule> configured = configured_rule(by, answer.status());
+  switch (configured.value_or(built_in_rule(answer))) {
+    case outcome_rule::complete:
+      return {kind::complete, {}};
+    case outcome_rule::keep:
+      return {park ? kind::park : kind::keep, {}};
+    case outcome_rule::release:
+      break;
+  }
+  if (park && !configured && answer.status() >= 500) return {kind::park, {}};
+  return release;
+}
+
+bool says_nothing_certain(const policy& by, const response& received) {
+  if (received.status() != 502 && received.status() != 504) return false;
+  return !configured_rule(by, received.status()) &&
+         received.headers().find("Idempotency-Outcome") == nullptr;
+}
+
+}  // namespace callonce

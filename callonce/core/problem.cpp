@@ -1,0 +1,116 @@
+#include <array>
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <callonce/core/problem.hpp>
+
+namespace callonce {
+namespace {
+
+struct description {
+  problem_code code;
+  std::string_view token;
+  int status;
+  bool retryable;
+  std::string_view title;
+};
+
+constexpr std::array descriptions{
+    description{problem_code::key_missing, "idempotency_key_missing", 400, false,
+                "This operation needs an Idempotency-Key header"},
+    description{problem_code::key_invalid, "idempotency_key_invalid", 400, false,
+                "The Idempotency-Key header cannot be used"},
+    description{problem_code::key_reused, "idempotency_key_reused", 422, false,
+                "This Idempotency-Key belongs to a different request; use a new key"},
+    description{problem_code::in_progress, "idempotency_key_in_progress", 409, true,
+                "The first request with this Idempotency-Key is still running"},
+    description{problem_code::response_unavailable, "idempotency_response_unavailable", 409, false,
+                "The operation is completed, but its answer is not kept"},
+    description{problem_code::outcome_unknown, "idempotency_outcome_unknown", 409, false,
+                "It is not known whether the operation happened; it must be settled first"},
+    description{problem_code::claim_lost, "idempotency_claim_lost", 409, true,
+                "Another attempt took this request over and is still running"},
+    description{problem_code::scope_missing, "idempotency_scope_missing", 401, false,
+                "The caller cannot be told apart, so its key cannot be used"},
+    description{problem_code::scope_unusable, "idempotency_scope_unusable", 503, false,
+                "The server's scope rule cannot be used safely with this credential"},
+    description{problem_code::body_too_large, "body_too_large", 413, false,
+                "The request body is larger than this operation takes"},
+    description{problem_code::early_data, "early_data", 425, true,
+                "This operation is not accepted in TLS early data"},
+    description{problem_code::store_unavailable, "idempotency_store_unavailable", 503, true,
+                "The request could not be recorded, so it was not executed"},
+    description{problem_code::upstream_unreachable, "upstream_unreachable", 502, true,
+                "The application could not be reached; nothing was sent to it"},
+    description{problem_code::upstream_timeout, "upstream_timeout", 504, true,
+                "The application has not answered in time; it may still be working"},
+    description{problem_code::upstream_broken, "upstream_broken", 502, true,
+                "The application's answer was cut off; the operation may have happened"},
+    description{problem_code::bad_request, "bad_request", 400, false,
+                "The request is not well-formed HTTP"},
+    description{problem_code::headers_too_large, "headers_too_large", 431, false,
+                "The request header is too large"},
+    description{problem_code::request_timeout, "request_timeout", 408, true,
+                "The request did not arrive in time"},
+    description{problem_code::overloaded, "overloaded", 503, true,
+                "The server has no room for this request now"},
+    description{problem_code::draining, "draining", 503, true,
+                "The server is going down; another one will answer"},
+    description{problem_code::internal_error, "internal_error", 500, true,
+                "The operation failed before it was completed"},
+};
+
+const description& describe(problem_code code) {
+  return descriptions[static_cast<std::size_t>(code)];
+}
+
+constexpr bool in_order() {
+  for (std::size_t at = 0; at < descriptions.size(); ++at) {
+    if (static_cast<std::size_t>(descriptions[at].code) != at) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "descriptions are looked up by position");
+
+}  // namespace
+
+std::string_view to_string(problem_code code) noexcept {
+  return describe(code).token;
+}
+int default_status(problem_code code) noexcept {
+  return describe(code).status;
+}
+bool is_retryable(problem_code code) noexcept {
+  return describe(code).retryable;
+}
+
+response to_response(const problem& what, std::string_view type_base) {
+  const description& about = describe(what.code);
+  const int status = what.status != 0 ? what.status : about.status;
+  const std::string_view base = type_base.empty() ? "urn:callonce:problem:" : type_base;
+
+  boost::json::object members;
+  members["type"] = std::string{base} + std::string{about.token};
+  members["title"] = about.title;
+  members["status"] = status;
+  members["code"] = about.token;
+  members["retryable"] = about.retryable;
+  if (!what.reason.empty()) members["reason"] = what.reason;
+  if (!what.record_id.empty()) members["record"] = what.record_id;
+  if (!what.original_state.empty()) members["original_state"] = what.original_state;
+  if (what.original_status != 0) members["original_status"] = what.original_status;
+  if (!what.location.empty()) members["location"] = what.location;
+  if (!what.resource.empty()) members["resource"] = what.resource;
+
+  response made{status, "application/problem+json", boost::json::serialize(members)};
+  made.header("Cache-Control", "no-store").header("Content-Language", "en");
+  if (about.retryable) {
+    const std::chrono::seconds wait = what.retry_after.value_or(std::chrono::seconds{1});
+    made.header("Retry-After", std::to_string(wait.count()));
+  }
+  if (status == 401) made.header("WWW-Authenticate", "Bearer");
+  return made;
+}
+
+}  // namespace callonce

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <callonce/core/replay.hpp>
+
+namespace callonce {
+namespace {
+
+template <std::size_t Count>
+bool is_one_of(const std::array<std::string_view, Count>& names, std::string_view name) noexcept {
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view known) { return same_name(known, name); });
+}
+
+constexpr std::array<std::string_view, 10> hop_by_hop{"Connection",        "Keep-Alive",
+                                                      "Proxy-Connection",  "TE",
+                                                      "Trailer",           "Upgrade",
+                                                      "Transfer-Encoding", "Proxy-Authenticate",
+                                                      "HTTP2-Settings",    "Proxy-Authorization"};
+
+constexpr std::array<std::string_view, 4> steering{"Idempotent-Replayed", "Idempotency-Outcome",
+                                                   "Idempotency-Resource", "Idempotency-Recorded"};
+
+// True of the first exchange only: its moment, its hops, its quota, its trace.
+constexpr std::array<std::string_view, 9> of_one_exchange{
+    "Date",          "Age",         "Via",        "Server",      "Alt-Svc",
+    "Server-Timing", "traceparent", "tracestate", "X-Request-Id"};
+
+bool is_rate_limit(std::string_view name) {
+  constexpr std::string_view prefix = "RateLimit";
+  return name.size() >= prefix.size() && same_name(name.substr(0, prefix.size()), prefix);
+}
+
+}  // namespace
+
+bool is_hop_by_hop(std::string_view name) noexcept {
+  return is_one_of(hop_by_hop, name);
+}
+
+void strip_for_client(header_list& headers) {
+  std::vector<std::string> nominated;
+  for (const field& line : headers) {
+    if (!same_name(line.name, "Connection")) continue;
+    for_each_token(line.value, [&](std::string_view name) { nominated.emplace_back(name); });
+  }
+  headers.keep_if([&](const field& line) {
+    const auto named = [&](const std::string& name) { return same_name(name, line.name); };
+    return !is_hop_by_hop(line.name) && !is_one_of(steering, line.name) &&
+           !same_name(line.name, "Content-Length") &&
+           std::none_of(nominated.begin(), nominated.end(), named);
+  });
+}
+
+stored_answer freeze(const response& answer, std::span<const std::string> dropped,
+                     std::uint64_t body_max) {
+  stored_answer made;
+  made.status = answer.status();
+  made.headers = answer.headers();
+  strip_for_client(made.headers);
+  made.headers.keep_if([&](const field& line) {
+    const auto named = [&](const std::string& name) { return same_name(name, line.name); };
+    return !is_one_of(of_one_exchange, line.name) && !is_rate_limit(line.name) &&
+           std::none_of(dropped.begin(), dropped.end(), named);
+  });
+  const std::string* resource = answer.headers().find("Idempotency-Resource");
+  if (resource == nullptr) resource = answer.headers().find("Location");
+  if (resource != nullptr) made.resource = *resource;
+  if (answer.content().size() > body_max) {
+    made.omitted = body_omitted::cap;
+  } else {
+    made.body = answer.content();
+  }
+  return made;
+}
+
+response thaw(const stored_answer& answer, bool mark) {
+  response made{answer.status, answer.headers, answer.body};
+  if (mark) made.headers().add(std::string{replayed_field}, "true");
+  return made;
+}
+
+}  // namespace callonce
