@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <stop_token>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <callonce/core/policy.hpp>
+#include <callonce/engine/answer.hpp>
+#include <callonce/engine/environment.hpp>
+#include <callonce/engine/observer.hpp>
+#include <callonce/engine/store.hpp>
+
+namespace callonce {
+
+/// What one engine may hold at once; beyond it new requests are refused, never run unprotected.
+struct engine_limits {
+  std::size_t wait_slots = 1000;     ///< Duplicates that wait for a running attempt.
+  std::size_t detached_slots = 256;  ///< Runs whose client is gone.
+  /// Answers kept in memory because the store did not take their completion.
+  std::size_t unrecorded_max = 1000;
+  /// Bytes of finished answers remembered for a moment, so that a storm's tail asks no store.
+  std::size_t finished_bytes_max = std::size_t{32} << 20;
+};
+
+class engine;
+
+/// One protected operation: policy and handler, built once, answering many requests.
+/// Threads: as its engine.
+class route {
+ public:
+  /// Pre: `over` outlives the route and all its answers.
+  /// Errors: throws std::invalid_argument when the policy is not usable.
+  route(engine& over, policy by, handler does);
+  ~route();
+  route(const route&) = delete;
+  route& operator=(const route&) = delete;
+
+  const callonce::policy& policy() const noexcept { return *policy_; }
+
+  /// What the head of a request decides; see `callonce::admit`.
+  std::variant<pass_through, problem, identity> admit(const request& head) const;
+
+  /// Answers a whole request: admission, claim, handler or replay.
+  /// `client_left` is requested when the client hangs up: a waiting duplicate gives its slot back,
+  /// a running attempt goes on without it.
+  [[nodiscard]] asio::awaitable<callonce::answer> answer(request asked,
+                                                         std::stop_token client_left = {});
+  /// The same for a request that was admitted under `as` before its body was read.
+  [[nodiscard]] asio::awaitable<callonce::answer> answer(identity as, request asked,
+                                                         std::stop_token client_left = {});
+  /// The answer for a problem, in this route's form.
+  response refuse(const problem& why) const;
+
+ private:
+  friend class engine;
+  engine& engine_;
+  std::shared_ptr<const callonce::policy> policy_;
+  std::shared_ptr<const handler> handler_;
+};
+
+/// Runs every key at most once at a time and gives all others the first answer.
+/// Threads: all calls on one executor that runs one handler at a time (an io_context run by one
+/// thread, or a strand). For more threads use one engine each over the same store; for threads that
+/// block, `blocking::route`.
+class engine {
+ public:
+  /// Pre: store, environment and observer outlive the engine, and the executor has no run left when
+  /// it goes.
+  explicit engine(store& over, environment& in = system_environment(), observer* tell = nullptr,
+                  engine_limits limits = {});
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Refuses new runs from now on.
+  void drain();
+  /// Waits until no run is left. Pre: `drain` was called.
+  /// Post: false when `deadline` came first; the leases of what is left stay.
+  [[nodiscard]] asio::awaitable<bool> drained(steady_time deadline);
+
+  std::size_t runs() const noexcept;
+  std::size_t waiters() const noexcept;
+  std::size_t detached() const noexcept;
+
+  class state;  ///< The run table and what runs share; private to the engine's own sources.
+  state& shared() noexcept { return *state_; }
+
+ private:
+  std::shared_ptr<state> state_;
+};
+
+}  // namespace callonce
