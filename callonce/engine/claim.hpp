@@ -34,7 +34,7 @@ class claim {
 
  private:
   friend class engine;
-  friend class run;
+  friend class route;
   claim() = default;
   claim(fence by, std::stop_token lost) : fence_(std::move(by)), lost_(std::move(lost)) {}
 

@@ -22,6 +22,8 @@ struct engine_limits {
   std::size_t unrecorded_max = 1000;
   /// Bytes of finished answers remembered for a moment, so that a storm's tail asks no store.
   std::size_t finished_bytes_max = std::size_t{32} << 20;
+  /// How long a completion, release or park is tried before its client is answered without it.
+  std::chrono::milliseconds store_patience{std::chrono::seconds{5}};
 };
 
 class engine;
@@ -50,11 +52,20 @@ class route {
   /// The same for a request that was admitted under `as` before its body was read.
   [[nodiscard]] asio::awaitable<callonce::answer> answer(identity as, request asked,
                                                          std::stop_token client_left = {});
-  /// The answer for a problem, in this route's form.
-  response refuse(const problem& why) const;
+  /// Reports that the answer for `id` was handed to the connection whole.
+  void sent(const identity& id, int status) const;
+  /// The answer for a problem, in this route's form; reported to the observer.
+  response refuse(const problem& why, const identity* id = nullptr) const;
 
  private:
-  friend class engine;
+  friend class blocking_call;
+  asio::awaitable<callonce::answer> answer_with(std::shared_ptr<const handler> work, request asked,
+                                                std::stop_token client_left, bool bounded);
+  asio::awaitable<callonce::answer> answer_with(std::shared_ptr<const handler> work, identity as,
+                                                request asked, std::stop_token client_left,
+                                                bool bounded);
+  asio::awaitable<callonce::answer> pass(std::shared_ptr<const handler> work, request asked);
+
   engine& engine_;
   std::shared_ptr<const callonce::policy> policy_;
   std::shared_ptr<const handler> handler_;
