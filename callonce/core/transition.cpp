@@ -53,7 +53,7 @@ claim_step won(const record& found, const claim_request& wish, claim_kind kind, 
 
 claim_step repeated(const record& found, moment now) {
   record next = found;
-  next.lease_until = std::max(found.lease_until, now.lease + found.terms.lease);
+  next.lease_until = now.lease + found.terms.lease;
   next.expires_at = std::max(found.expires_at, claim_expiry(found.terms, now));
   return {claim_verdict::claimed, claim_kind::repeat, std::move(next)};
 }
