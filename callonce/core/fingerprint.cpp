@@ -16,10 +16,15 @@ std::string media_type_essence(std::string_view content_type) {
   return essence;
 }
 
-// Absent and empty are different requests.
-void add_optional(hasher& into, const std::string* value) {
-  into.number(value != nullptr ? 1 : 0);
-  if (value != nullptr) into.part(*value);
+// Absent and empty are different requests; several lines are one list (RFC 9110 section 5.3).
+void add_field(hasher& into, const header_list& headers, std::string_view name) {
+  std::optional<std::string> value;
+  for (const field& line : headers) {
+    if (!same_name(line.name, name)) continue;
+    value = value ? *value + ", " + line.value : line.value;
+  }
+  into.number(value ? 1 : 0);
+  if (value) into.part(*value);
 }
 
 digest raw_v1(const request& asked) {
@@ -32,7 +37,7 @@ digest raw_v1(const request& asked) {
   // differ between honest attempts (C38).
   for (const char* name :
        {"Content-Encoding", "If-Match", "If-None-Match", "If-Unmodified-Since"}) {
-    add_optional(into, asked.headers().find(name));
+    add_field(into, asked.headers(), name);
   }
   return into.part(asked.body()).finish();
 }
