@@ -169,9 +169,8 @@ std::variant<pass_through, problem, identity> admit(const policy& by, const requ
     if (is.key == key_demand::optional) return pass_through{};
     return problem{problem_code::key_missing};
   }
-  if (const std::string* early = head.headers().find("Early-Data"); early && *early == "1") {
-    return problem{problem_code::early_data};
-  }
+  // Doubled or invalid lines mean the same as one `1` (RFC 8470 section 5.1).
+  if (head.headers().count("Early-Data") > 0) return problem{problem_code::early_data};
   auto scope = is.scope->derive(head);
   if (const auto* fault = std::get_if<scope_fault>(&scope)) return scope_problem(*fault);
   if (lines > 1) return key_problem(key_fault::repeated);
