@@ -83,6 +83,16 @@ std::optional<outcome_rule> configured_rule(const policy& by, int status) {
   return std::nullopt;
 }
 
+// A word that is none of ours decides nothing.
+std::optional<judgement::kind> said_by_application(const response& answer) {
+  const std::string* said = answer.headers().find("Idempotency-Outcome");
+  if (said == nullptr) return std::nullopt;
+  if (same_name(*said, "final")) return judgement::kind::complete;
+  if (same_name(*said, "retryable")) return judgement::kind::release;
+  if (same_name(*said, "unknown")) return judgement::kind::park;
+  return std::nullopt;
+}
+
 std::chrono::milliseconds released_retention(const policy& by, int status) {
   const bool stranger = status == 401 || status == 403 || status == 407 || status == 429;
   const auto whole = by.settings().released_retention;
@@ -182,10 +192,8 @@ std::variant<pass_through, problem, identity> admit(const policy& by, const requ
 judgement judge(const policy& by, const response& answer) {
   using kind = judgement::kind;
   const judgement release{kind::release, released_retention(by, answer.status())};
-  if (const std::string* said = answer.headers().find("Idempotency-Outcome")) {
-    if (same_name(*said, "final")) return {kind::complete, {}};
-    if (same_name(*said, "retryable")) return release;
-    if (same_name(*said, "unknown")) return {kind::park, {}};
+  if (const std::optional<kind> said = said_by_application(answer)) {
+    return *said == kind::release ? release : judgement{*said, {}};
   }
   const bool park = by.settings().park_on_lapse;
   const std::optional<outcome_rule> configured = configured_rule(by, answer.status());
@@ -203,8 +211,7 @@ judgement judge(const policy& by, const response& answer) {
 
 bool says_nothing_certain(const policy& by, const response& received) {
   if (received.status() != 502 && received.status() != 504) return false;
-  return !configured_rule(by, received.status()) &&
-         received.headers().find("Idempotency-Outcome") == nullptr;
+  return !configured_rule(by, received.status()) && !said_by_application(received);
 }
 
 }  // namespace callonce
