@@ -5,17 +5,6 @@
 namespace callonce {
 namespace {
 
-// `application/json; charset=utf-8` and `Application/JSON` are one media type (F-11).
-std::string media_type_essence(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  std::string essence;
-  for (char c : type) {
-    if (c == ' ' || c == '\t') continue;
-    essence += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return essence;
-}
-
 // Absent and empty are different requests; several lines are one list (RFC 9110 section 5.3).
 void add_field(hasher& into, const header_list& headers, std::string_view name) {
   std::optional<std::string> value;

@@ -44,9 +44,7 @@ problem key_problem(key_fault fault) {
 bool says_retryable(const response& answer) {
   if (answer.headers().find("Retry-After") != nullptr) return true;
   const std::string* type = answer.headers().find("Content-Type");
-  if (type == nullptr || !same_name(type->substr(0, type->find(';')), "application/problem+json")) {
-    return false;
-  }
+  if (type == nullptr || media_type_essence(*type) != "application/problem+json") return false;
   boost::system::error_code fault;
   const auto text = answer.body_text();
   const boost::json::value content = boost::json::parse({text.data(), text.size()}, fault);
