@@ -20,6 +20,7 @@ digest raw_v1(const request& asked) {
   hasher into;
   into.number(static_cast<std::uint64_t>(fingerprint_rule::raw_v1));
   into.part(asked.method()).part(asked.target());
+  // The essence only: parameters such as a charset differ between honest attempts (F-11).
   const std::string* type = asked.headers().find("Content-Type");
   into.part(type != nullptr ? media_type_essence(*type) : std::string{});
   // The preconditions change what the request means (M-06); everything else about headers may

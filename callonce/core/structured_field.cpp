@@ -95,7 +95,8 @@ class reader {
     return (is_alpha(first) || first == '*') && skip(is_token) > 0;
   }
 
-  // Unlike a String it escapes with `%` and two lower-case digits, and `\` is an ordinary character.
+  // Unlike a String it escapes with `%` and two lower-case digits, and `\` is an ordinary
+  // character.
   bool display_string() {
     if (!take('"')) return false;
     while (!at_end()) {
