@@ -100,9 +100,8 @@ result<stored_answer> decode_answer(std::string_view head, std::optional<std::st
   }
   if (!in.at_end()) return errc::corrupt;
 
-  if (body_size == 0) return answer;
   if (!body) {
-    answer.omitted = body_omitted::expired;
+    if (body_size > 0) answer.omitted = body_omitted::expired;
     return answer;
   }
   if (body->size() != body_size || !same(body_checksum, checksum(*body))) return errc::corrupt;

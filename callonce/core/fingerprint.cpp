@@ -5,34 +5,29 @@
 namespace callonce {
 namespace {
 
-// `application/json; charset=utf-8` and `Application/JSON` are one media type (F-11).
-std::string media_type_essence(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  std::string essence;
-  for (char c : type) {
-    if (c == ' ' || c == '\t') continue;
-    essence += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+// Absent and empty are different requests; several lines are one list (RFC 9110 section 5.3).
+void add_field(hasher& into, const header_list& headers, std::string_view name) {
+  std::optional<std::string> value;
+  for (const field& line : headers) {
+    if (!same_name(line.name, name)) continue;
+    value = value ? *value + ", " + line.value : line.value;
   }
-  return essence;
-}
-
-// Absent and empty are different requests.
-void add_optional(hasher& into, const std::string* value) {
-  into.number(value != nullptr ? 1 : 0);
-  if (value != nullptr) into.part(*value);
+  into.number(value ? 1 : 0);
+  if (value) into.part(*value);
 }
 
 digest raw_v1(const request& asked) {
   hasher into;
   into.number(static_cast<std::uint64_t>(fingerprint_rule::raw_v1));
   into.part(asked.method()).part(asked.target());
+  // The essence only: parameters such as a charset differ between honest attempts (F-11).
   const std::string* type = asked.headers().find("Content-Type");
   into.part(type != nullptr ? media_type_essence(*type) : std::string{});
   // The preconditions change what the request means (M-06); everything else about headers may
   // differ between honest attempts (C38).
   for (const char* name :
        {"Content-Encoding", "If-Match", "If-None-Match", "If-Unmodified-Since"}) {
-    add_optional(into, asked.headers().find(name));
+    add_field(into, asked.headers(), name);
   }
   return into.part(asked.body()).finish();
 }

@@ -17,6 +17,14 @@ bool same_name(std::string_view left, std::string_view right) noexcept {
                     [](char a, char b) { return lower(a) == lower(b); });
 }
 
+std::string media_type_essence(std::string_view content_type) {
+  std::string essence;
+  for (char c : content_type.substr(0, content_type.find(';'))) {
+    if (c != ' ' && c != '\t') essence += lower(c);
+  }
+  return essence;
+}
+
 void header_list::add(std::string name, std::string value) {
   lines_.push_back(field{std::move(name), std::move(value)});
 }

@@ -13,6 +13,9 @@ namespace callonce {
 /// Whether two field names, or tokens, are equal with ASCII letters compared without case.
 bool same_name(std::string_view left, std::string_view right) noexcept;
 
+/// The type and subtype of a `Content-Type` value, in lower case, without parameters or blanks.
+std::string media_type_essence(std::string_view content_type);
+
 /// One header line.
 struct field {
   std::string name;

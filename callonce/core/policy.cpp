@@ -44,9 +44,7 @@ problem key_problem(key_fault fault) {
 bool says_retryable(const response& answer) {
   if (answer.headers().find("Retry-After") != nullptr) return true;
   const std::string* type = answer.headers().find("Content-Type");
-  if (type == nullptr || !same_name(type->substr(0, type->find(';')), "application/problem+json")) {
-    return false;
-  }
+  if (type == nullptr || media_type_essence(*type) != "application/problem+json") return false;
   boost::system::error_code fault;
   const auto text = answer.body_text();
   const boost::json::value content = boost::json::parse({text.data(), text.size()}, fault);
@@ -80,6 +78,16 @@ std::optional<outcome_rule> configured_rule(const policy& by, int status) {
   const auto& rules = by.settings().outcome;
   if (const auto exact = rules.find(status); exact != rules.end()) return exact->second;
   if (const auto whole = rules.find(status / 100); whole != rules.end()) return whole->second;
+  return std::nullopt;
+}
+
+// A word that is none of ours decides nothing.
+std::optional<judgement::kind> said_by_application(const response& answer) {
+  const std::string* said = answer.headers().find("Idempotency-Outcome");
+  if (said == nullptr) return std::nullopt;
+  if (same_name(*said, "final")) return judgement::kind::complete;
+  if (same_name(*said, "retryable")) return judgement::kind::release;
+  if (same_name(*said, "unknown")) return judgement::kind::park;
   return std::nullopt;
 }
 
@@ -169,9 +177,8 @@ std::variant<pass_through, problem, identity> admit(const policy& by, const requ
     if (is.key == key_demand::optional) return pass_through{};
     return problem{problem_code::key_missing};
   }
-  if (const std::string* early = head.headers().find("Early-Data"); early && *early == "1") {
-    return problem{problem_code::early_data};
-  }
+  // Doubled or invalid lines mean the same as one `1` (RFC 8470 section 5.1).
+  if (head.headers().count("Early-Data") > 0) return problem{problem_code::early_data};
   auto scope = is.scope->derive(head);
   if (const auto* fault = std::get_if<scope_fault>(&scope)) return scope_problem(*fault);
   if (lines > 1) return key_problem(key_fault::repeated);
@@ -183,10 +190,8 @@ std::variant<pass_through, problem, identity> admit(const policy& by, const requ
 judgement judge(const policy& by, const response& answer) {
   using kind = judgement::kind;
   const judgement release{kind::release, released_retention(by, answer.status())};
-  if (const std::string* said = answer.headers().find("Idempotency-Outcome")) {
-    if (same_name(*said, "final")) return {kind::complete, {}};
-    if (same_name(*said, "retryable")) return release;
-    if (same_name(*said, "unknown")) return {kind::park, {}};
+  if (const std::optional<kind> said = said_by_application(answer)) {
+    return *said == kind::release ? release : judgement{*said, {}};
   }
   const bool park = by.settings().park_on_lapse;
   const std::optional<outcome_rule> configured = configured_rule(by, answer.status());
@@ -204,8 +209,7 @@ judgement judge(const policy& by, const response& answer) {
 
 bool says_nothing_certain(const policy& by, const response& received) {
   if (received.status() != 502 && received.status() != 504) return false;
-  return !configured_rule(by, received.status()) &&
-         received.headers().find("Idempotency-Outcome") == nullptr;
+  return !configured_rule(by, received.status()) && !said_by_application(received);
 }
 
 }  // namespace callonce

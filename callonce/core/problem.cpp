@@ -3,6 +3,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <callonce/core/digest.hpp>
 #include <callonce/core/problem.hpp>
 
 namespace callonce {
@@ -73,6 +74,20 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "descriptions are looked up by position");
 
+// JSON is UTF-8, a stored field value is any bytes: what is not ASCII is percent-encoded, as a URI
+// must have it anyway.
+std::string ascii(std::string_view value) {
+  std::string made;
+  for (char c : value) {
+    if (static_cast<unsigned char>(c) < 0x80) {
+      made += c;
+    } else {
+      made += '%' + to_hex(bytes_of({&c, 1}));
+    }
+  }
+  return made;
+}
+
 }  // namespace
 
 std::string_view to_string(problem_code code) noexcept {
@@ -100,8 +115,8 @@ response to_response(const problem& what, std::string_view type_base) {
   if (!what.record_id.empty()) members["record"] = what.record_id;
   if (!what.original_state.empty()) members["original_state"] = what.original_state;
   if (what.original_status != 0) members["original_status"] = what.original_status;
-  if (!what.location.empty()) members["location"] = what.location;
-  if (!what.resource.empty()) members["resource"] = what.resource;
+  if (!what.location.empty()) members["location"] = ascii(what.location);
+  if (!what.resource.empty()) members["resource"] = ascii(what.resource);
 
   response made{status, "application/problem+json", boost::json::serialize(members)};
   made.header("Cache-Control", "no-store").header("Content-Language", "en");

@@ -14,15 +14,18 @@ bool is_field_name(std::string_view text) {
   });
 }
 
-// Three base64url parts of which the first opens a JSON object ("eyJ" is `{"`).
+// Three base64url parts (five when encrypted) of which the first opens a JSON object ("eyJ" is
+// `{"`), behind the scheme and one or more spaces (RFC 9110 section 11.4).
 bool looks_like_jwt(std::string_view authorization) {
   constexpr std::string_view scheme = "bearer ";
   if (authorization.size() <= scheme.size() ||
       !same_name(authorization.substr(0, scheme.size()), scheme)) {
     return false;
   }
-  const std::string_view token = authorization.substr(scheme.size());
-  return token.starts_with("eyJ") && std::count(token.begin(), token.end(), '.') == 2;
+  std::string_view token = authorization.substr(scheme.size());
+  token.remove_prefix(std::min(token.find_first_not_of(' '), token.size()));
+  const auto dots = std::count(token.begin(), token.end(), '.');
+  return token.starts_with("eyJ") && (dots == 2 || dots == 4);
 }
 
 }  // namespace

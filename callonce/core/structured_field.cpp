@@ -21,6 +21,9 @@ bool is_token(char c) {
   return is_alpha(c) || is_digit(c) ||
          std::string_view{"!#$%&'*+-.^_`|~:/"}.find(c) != std::string_view::npos;
 }
+bool is_lower_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f');
+}
 bool is_base64(char c) {
   return is_alpha(c) || is_digit(c) || c == '+' || c == '/' || c == '=';
 }
@@ -83,13 +86,30 @@ class reader {
     if (first == '-' || is_digit(first)) return number();
     if (first == '?') return ++at_, take('0') || take('1');
     if (first == '@') return ++at_, number(/*decimals_allowed=*/false);
-    if (first == '%') return ++at_, string().has_value();
+    if (first == '%') return ++at_, display_string();
     if (first == ':') {
       ++at_;
       skip(is_base64);
       return take(':');
     }
     return (is_alpha(first) || first == '*') && skip(is_token) > 0;
+  }
+
+  // Unlike a String it escapes with `%` and two lower-case digits, and `\` is an ordinary
+  // character.
+  bool display_string() {
+    if (!take('"')) return false;
+    while (!at_end()) {
+      const char c = text_[at_++];
+      if (c == '"') return true;
+      if (!is_visible(c)) return false;
+      if (c != '%') continue;
+      if (text_.size() - at_ < 2 || !is_lower_hex(text_[at_]) || !is_lower_hex(text_[at_ + 1])) {
+        return false;
+      }
+      at_ += 2;
+    }
+    return false;
   }
 
   // At most 15 digits, or 12 and 3 behind the point.

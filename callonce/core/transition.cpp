@@ -43,7 +43,7 @@ record fresh(const claim_request& wish, std::uint32_t attempt, moment now) {
 }
 
 claim_step won(const record& found, const claim_request& wish, claim_kind kind, moment now) {
-  record next = fresh(wish, found.attempt + (kind == claim_kind::repeat ? 0 : 1), now);
+  record next = fresh(wish, found.attempt + 1, now);
   if (kind != claim_kind::after_expiry) {
     next.created_at = found.created_at;
     next.expires_at = std::max(found.expires_at, next.expires_at);
@@ -51,10 +51,41 @@ claim_step won(const record& found, const claim_request& wish, claim_kind kind, 
   return {claim_verdict::claimed, kind, std::move(next)};
 }
 
+claim_step repeated(const record& found, moment now) {
+  record next = found;
+  next.lease_until = now.lease + found.terms.lease;
+  next.expires_at = std::max(found.expires_at, claim_expiry(found.terms, now));
+  return {claim_verdict::claimed, claim_kind::repeat, std::move(next)};
+}
+
 claim_step parked_instead(const record& found) {
   record next = found;
   next.state = record_state::parked;
   return {claim_verdict::outcome_unknown, {}, std::move(next)};
+}
+
+claim_step claim_free_row(const record& found, const claim_request& wish, moment now) {
+  // A claim_id wins once: where its attempt has ended, this is a late echo of a claim.
+  const bool own = found.claim_id == wish.claim_id;
+  if (own && found.state == record_state::claimed) return repeated(found, now);
+  if (!own && expired(found, now)) return won(found, wish, claim_kind::after_expiry, now);
+  if (found.fingerprint.rule != wish.fingerprint.rule) return {claim_verdict::other_rule, {}, {}};
+  if (found.fingerprint != wish.fingerprint) return {claim_verdict::mismatch, {}, {}};
+
+  switch (found.state) {
+    case record_state::parked:
+      return {claim_verdict::outcome_unknown, {}, {}};
+    case record_state::completed:
+      return {claim_verdict::completed, {}, {}};
+    case record_state::released:
+      if (own) return {claim_verdict::in_progress, {}, {}};
+      return won(found, wish, claim_kind::after_release, now);
+    case record_state::claimed:
+      break;
+  }
+  if (!lapsed(found, now)) return {claim_verdict::in_progress, {}, {}};
+  if (found.terms.park || wish.terms.park) return parked_instead(found);
+  return won(found, wish, claim_kind::takeover, now);
 }
 
 write_step done_with(record next) {
@@ -107,30 +138,10 @@ std::string_view to_string(claim_kind kind) noexcept {
 
 claim_step on_claim(const record* found, const claim_request& wish, moment now, row_hold hold) {
   if (found == nullptr) return {claim_verdict::claimed, claim_kind::first, fresh(wish, 1, now)};
-  if (found->state == record_state::claimed && found->claim_id == wish.claim_id) {
-    if (hold == row_hold::held) return {claim_verdict::busy, {}, {}};
-    return won(*found, wish, claim_kind::repeat, now);
-  }
-  if (expired(*found, now)) return won(*found, wish, claim_kind::after_expiry, now);
-  if (found->fingerprint.rule != wish.fingerprint.rule) return {claim_verdict::other_rule, {}, {}};
-  if (found->fingerprint != wish.fingerprint) return {claim_verdict::mismatch, {}, {}};
-
-  switch (found->state) {
-    case record_state::parked:
-      return {claim_verdict::outcome_unknown, {}, {}};
-    case record_state::completed:
-      return {claim_verdict::completed, {}, {}};
-    case record_state::released:
-      // A claim_id wins once: this one's attempt has ended, and what arrives is its late echo.
-      if (found->claim_id == wish.claim_id) return {claim_verdict::in_progress, {}, {}};
-      return won(*found, wish, claim_kind::after_release, now);
-    case record_state::claimed:
-      if (!lapsed(*found, now) || hold == row_hold::held)
-        return {claim_verdict::in_progress, {}, {}};
-      if (found->terms.park || wish.terms.park) return parked_instead(*found);
-      return won(*found, wish, claim_kind::takeover, now);
-  }
-  return {claim_verdict::in_progress, {}, {}};
+  claim_step step = claim_free_row(*found, wish, now);
+  if (hold == row_hold::free || !step.write) return step;
+  const bool repeat = step.kind == claim_kind::repeat;
+  return {repeat ? claim_verdict::busy : claim_verdict::in_progress, {}, {}};
 }
 
 write_step on_renew(const record* found, const fence& by, moment now, row_hold hold) {
@@ -193,7 +204,8 @@ write_step on_settle(const record* found, const settlement& decision, moment now
   return done_with(std::move(next));
 }
 
-purge_verdict on_purge(const record& found, moment now) {
+purge_verdict on_purge(const record& found, moment now, row_hold hold) {
+  if (hold == row_hold::held) return purge_verdict::keep;
   if (found.state == record_state::claimed && found.terms.park && lapsed(found, now)) {
     return purge_verdict::park;
   }

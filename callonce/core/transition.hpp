@@ -68,6 +68,7 @@ struct write_step {
 /// Whether an open transaction of an application holds the row.
 enum class row_hold : bool { free, held };
 
+/// A `claim_id` wins one attempt of a row; a claim that would write to a held row writes nothing.
 claim_step on_claim(const record* found, const claim_request& wish, moment now,
                     row_hold hold = row_hold::free);
 
@@ -92,7 +93,7 @@ enum class purge_verdict : std::uint8_t { keep, drop_body, park, remove };
 
 /// What a purger does with a record; with `park` its lapsed claim becomes parked, so that the list
 /// of parked keys is complete.
-purge_verdict on_purge(const record& found, moment now);
+purge_verdict on_purge(const record& found, moment now, row_hold hold = row_hold::free);
 
 /// Whether the stored body may still be given out.
 bool body_available(const record& completed, instant wall_now);

@@ -1,0 +1,141 @@
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <callonce/core/codec.hpp>
+
+namespace callonce {
+namespace {
+
+using namespace std::string_literals;
+
+std::string every_byte() {
+  std::string bytes;
+  for (int value = 0; value < 256; ++value) bytes += static_cast<char>(value);
+  return bytes;
+}
+
+stored_answer sample() {
+  stored_answer made;
+  made.status = 201;
+  made.headers.add("Content-Type", "application/json");
+  made.headers.add("X-A", "1");
+  made.headers.add("X-A", "2");
+  made.resource = "/v1/charges/1";
+  made.body = R"({"id":1})"s;
+  return made;
+}
+
+void expect_round_trip(const stored_answer& answer) {
+  const auto again = decode_answer(encode_head(answer), answer.body.text());
+  ASSERT_TRUE(again.has_value()) << again.error().message();
+  EXPECT_EQ(*again, answer);
+}
+
+void expect_corrupt(const result<stored_answer>& read, const std::string& why) {
+  ASSERT_TRUE(read.has_error()) << why;
+  EXPECT_EQ(read.error(), errc::corrupt) << why;
+}
+
+TEST(Codec, RoundTrips) {
+  expect_round_trip(sample());
+  expect_round_trip(stored_answer{});
+}
+
+TEST(Codec, C44C64C65EveryByteValueAndEmptyValues) {
+  stored_answer answer;
+  answer.status = 599;
+  answer.headers.add("X-All", every_byte());
+  answer.headers.add("X-Empty", "");
+  answer.headers.add("", "nameless");
+  answer.resource = every_byte();
+  answer.body = every_byte();
+  expect_round_trip(answer);
+  answer.body = {};
+  expect_round_trip(answer);
+}
+
+TEST(Codec, C43ManyHeadersInOrder) {
+  stored_answer answer = sample();
+  for (int line = 0; line < 120; ++line) {
+    answer.headers.add("X-" + std::to_string(line % 7),
+                       std::string(static_cast<size_t>(line), 'v'));
+  }
+  expect_round_trip(answer);
+}
+
+TEST(Codec, EveryReasonForNoBody) {
+  for (const auto reason : {body_omitted::cap, body_omitted::stream, body_omitted::expired}) {
+    stored_answer answer = sample();
+    answer.body = {};
+    answer.omitted = reason;
+    expect_round_trip(answer);
+    const auto without = decode_answer(encode_head(answer), std::nullopt);
+    ASSERT_TRUE(without.has_value());
+    EXPECT_EQ(without->omitted, reason);
+  }
+}
+
+TEST(Codec, ADroppedBodyReadsAsExpired) {
+  const auto read = decode_answer(encode_head(sample()), std::nullopt);
+  ASSERT_TRUE(read.has_value());
+  stored_answer expected = sample();
+  expected.body = {};
+  expected.omitted = body_omitted::expired;
+  EXPECT_EQ(*read, expected);
+}
+
+TEST(Codec, AnAnswerThatNeverHadABodyDoesNotExpire) {
+  stored_answer answer = sample();
+  answer.body = {};
+  const auto read = decode_answer(encode_head(answer), std::nullopt);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->omitted, body_omitted::none);
+}
+
+TEST(Codec, C83EveryFlippedBitOfTheHeadIsSeen) {
+  const std::string head = encode_head(sample());
+  for (std::size_t at = 0; at < head.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = head;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      expect_corrupt(decode_answer(damaged, sample().body.text()), "byte " + std::to_string(at));
+      expect_corrupt(decode_answer(damaged, std::nullopt), "byte " + std::to_string(at));
+    }
+  }
+}
+
+TEST(Codec, C83EveryFlippedBitOfTheBodyIsSeen) {
+  const std::string head = encode_head(sample());
+  const std::string body{sample().body.text()};
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = body;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      expect_corrupt(decode_answer(head, damaged), "byte " + std::to_string(at));
+    }
+  }
+}
+
+TEST(Codec, TruncatedAndLengthenedPiecesAreCorrupt) {
+  const std::string head = encode_head(sample());
+  const std::string body{sample().body.text()};
+  for (std::size_t size = 0; size < head.size(); ++size) {
+    expect_corrupt(decode_answer(head.substr(0, size), body), std::to_string(size));
+  }
+  for (std::size_t size = 0; size < body.size(); ++size) {
+    expect_corrupt(decode_answer(head, body.substr(0, size)), std::to_string(size));
+  }
+  expect_corrupt(decode_answer(head + '\0', body), "longer head");
+  expect_corrupt(decode_answer(head, body + '\0'), "longer body");
+}
+
+TEST(Codec, AForeignBodyIsCorrupt) {
+  stored_answer bodyless = sample();
+  bodyless.body = {};
+  expect_corrupt(decode_answer(encode_head(bodyless), "x"), "a body that was never stored");
+  expect_corrupt(decode_answer(encode_head(sample()), R"({"id":2})"), "another answer's body");
+}
+
+}  // namespace
+}  // namespace callonce
