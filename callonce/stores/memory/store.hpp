@@ -13,7 +13,7 @@ namespace callonce::memory {
 /// The reference: a map under a mutex that applies core/transition as it stands. Records live as
 /// long as the object. Every operation ends without suspending, on the caller's own thread.
 /// Threads: any.
-class store final : public callonce::store {
+class store : public callonce::store {
  public:
   using clock = std::function<moment()>;
 
