@@ -135,7 +135,8 @@ asio::awaitable<void> engine::state::conclude_answer(run& self, answer given) {
       if (how == detail::collected::broken) {
         const problem why = about(problem_code::upstream_broken, self);
         report_refusal(*self.by, &self.id, why);
-        co_await conclude_indeterminate(self, to_response(why, is.problem_base));
+        response broken = to_response(why, is.problem_base);
+        co_await conclude_indeterminate(self, std::move(broken));
         co_return;
       }
       if (how == detail::collected::beyond) omitted = body_omitted::cap;
@@ -146,8 +147,8 @@ asio::awaitable<void> engine::state::conclude_answer(run& self, answer given) {
     frozen.omitted = omitted;
     frozen.body = {};
   }
-  co_await complete(self, std::move(given),
-                    std::make_shared<const stored_answer>(std::move(frozen)));
+  auto kept = std::make_shared<const stored_answer>(std::move(frozen));
+  co_await complete(self, std::move(given), std::move(kept));
 }
 
 asio::awaitable<void> engine::state::complete(run& self, answer given,
@@ -259,20 +260,23 @@ asio::awaitable<void> engine::state::conclude_failure(run& self) {
   const policy_settings& is = self.by->settings();
   response failed = to_response(about(problem_code::internal_error, self), is.problem_base);
   if (is.park_on_lapse) {
-    co_await park(self, answer{std::move(failed)});
+    answer whole{std::move(failed)};
+    co_await park(self, std::move(whole));
   } else {
     co_await release(self, std::move(failed), is.released_retention);
   }
 }
 
 asio::awaitable<void> engine::state::conclude_indeterminate(run& self, response said) {
-  if (co_await read_back(self)) co_return;
+  const bool found = co_await read_back(self);
+  if (found) co_return;
+  answer whole{std::move(said)};
   if (self.by->settings().park_on_lapse) {
-    co_await park(self, answer{std::move(said)});
+    co_await park(self, std::move(whole));
     co_return;
   }
-  report(fact_kind::kept, self, said.status());
-  publish(self, std::move(said));
+  report(fact_kind::kept, self, whole.head.status());
+  publish(self, std::move(whole));
 }
 
 // Where applications complete records themselves, the true answer may be there although none came.

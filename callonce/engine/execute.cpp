@@ -7,7 +7,9 @@ namespace callonce {
 
 asio::awaitable<void> engine::state::execute(std::shared_ptr<run> self) {
   const std::shared_ptr<state> alive = shared_from_this();
-  if (co_await win(*self) && co_await make_sure_of_lease(*self)) {
+  bool ours = co_await win(*self);
+  if (ours) ours = co_await make_sure_of_lease(*self);
+  if (ours) {
     const asio::any_io_executor on = co_await asio::this_coro::executor;
     const auto lease = self->by->settings().lease;
     keep(self, on, self->lease_until - lease / 3);
