@@ -138,6 +138,7 @@ class attendance {
       end = co_await own->published.wait(shared_.env_, deadline);
     }
     if (end == detail::event::end::deadline) {
+      own->awaited = false;
       shared_.detach(own, on_);
       problem why = about(problem_code::upstream_timeout, id_);
       why.retry_after = lease_wait(*own);

@@ -223,7 +223,7 @@ asio::awaitable<void> engine::state::release(run& self, response said,
 asio::awaitable<void> engine::state::release_after_last_byte(run& self, answer given,
                                                              std::chrono::milliseconds retention) {
   const auto shared = std::make_shared<detail::watched_source>(std::move(given.rest));
-  if (!self.detached) {
+  if (self.awaited) {
     given.rest = detail::watched_source::side_of(shared);
     publish(self, std::move(given));
     co_await shared->let_go.wait(env_, steady_time::max());
@@ -233,7 +233,6 @@ asio::awaitable<void> engine::state::release_after_last_byte(run& self, answer g
   const result<write_reply> reply =
       co_await release_record(self, retention, env_.now() + self.by->settings().detached_max);
   if (reply && reply->verdict == write_verdict::lease_lost) report(fact_kind::lease_lost, self);
-  if (!self.published.has_fired()) publish(self, answer{});
 }
 
 asio::awaitable<void> engine::state::park(run& self, answer given) {

@@ -11,6 +11,11 @@ using namespace std::chrono_literals;
 // Long enough for a storm's tail, short enough that nobody notices the memory.
 constexpr std::chrono::milliseconds remembered_for = 2s;
 
+// Body, and about what a run, its headers and its places in the tables take.
+std::size_t remembered_size(const run& ended) {
+  return ended.stored->body.size() + 2048;
+}
+
 }  // namespace
 
 std::shared_ptr<run> engine::state::find(const identity& id) {
@@ -35,7 +40,7 @@ void engine::state::unlist(const std::shared_ptr<run>& ended) {
 // A completed record never changes, so its answer may be given from memory for a moment, and never
 // past the end of its body.
 void engine::state::remember(const std::shared_ptr<run>& ended) {
-  const std::size_t bytes = ended->stored->body.size();
+  const std::size_t bytes = remembered_size(*ended);
   if (remembered_bytes_ + bytes > limits_.finished_bytes_max) {
     unlist(ended);
     return;
@@ -49,7 +54,7 @@ void engine::state::remember(const std::shared_ptr<run>& ended) {
 void engine::state::forget_old() {
   const steady_time now = env_.now();
   while (!remembered_.empty() && remembered_.front()->forget_at <= now) {
-    remembered_bytes_ -= remembered_.front()->stored->body.size();
+    remembered_bytes_ -= remembered_size(*remembered_.front());
     unlist(remembered_.front());
     remembered_.pop_front();
   }
@@ -57,6 +62,7 @@ void engine::state::forget_old() {
 
 void engine::state::finish(const std::shared_ptr<run>& self) {
   stop_keeping(*self);
+  self->asked.reset();
   self->detached_end.reset();
   if (self->detached) --detached_;
   if (self->stored && !self->unrecorded) {

@@ -44,7 +44,7 @@ class run : public std::enable_shared_from_this<run> {
   const fingerprint asks;
   const std::shared_ptr<const policy> by;
   const std::shared_ptr<const handler> work;
-  const std::shared_ptr<const request> asked;
+  std::shared_ptr<const request> asked;  ///< Until the run has finished.
 
   detail::event decided;  ///< The store has answered the claim: `reply` is set.
   result<claim_reply> reply = errc::unavailable;
