@@ -1,6 +1,3 @@
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 #include <random>
@@ -8,6 +5,8 @@
 #include <thread>
 
 #include <examples/payments/api.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace payments {
 namespace {
@@ -90,7 +89,8 @@ std::string fresh_request_id() {
 }
 
 charge draft_of(const httplib::Request& in) {
-  charge draft{.account = account_of(in)};
+  charge draft;
+  draft.account = account_of(in);
   const auto body = object_of(in);
   const auto amount = amount_of(body);
   if (!amount) throw bad_request("amount_missing", "amount is required.");
@@ -166,8 +166,8 @@ api::api(ledger& ledger, settings settings) : ledger_(ledger), settings_(setting
 }
 
 int api::bind(const std::string& host, int port) {
-  const bool bound = port == 0 ? (port = server_.bind_to_any_port(host)) > 0
-                               : server_.bind_to_port(host, port);
+  const bool bound =
+      port == 0 ? (port = server_.bind_to_any_port(host)) > 0 : server_.bind_to_port(host, port);
   if (!bound)
     throw std::runtime_error("cannot listen on " + host + ":" + std::to_string(port) +
                              ": is another program there?");
@@ -176,7 +176,9 @@ int api::bind(const std::string& host, int port) {
   return port;
 }
 
-void api::run() { server_.listen_after_bind(); }
+void api::run() {
+  server_.listen_after_bind();
+}
 
 void api::stop() {
   stopping_ = true;

@@ -1,15 +1,14 @@
 #pragma once
 
-#include <httplib.h>
-
 #include <atomic>
-#include <boost/json.hpp>
 #include <chrono>
 #include <string>
 
+#include <boost/json.hpp>
 #include <examples/payments/bank.hpp>
 #include <examples/payments/connection.hpp>
 #include <examples/payments/ledger.hpp>
+#include <httplib.h>
 
 namespace payments {
 
@@ -29,7 +28,8 @@ class api {
   int bind(const std::string& host, int port);
   /// Serves until stop(). Pre: bind().
   void run();
-  /// Lets the running requests finish, cuts the hanging ones. Threads: any, while run() is on its way.
+  /// Lets the running requests finish, cuts the hanging ones. Threads: any, while run() is on its
+  /// way.
   void stop();
 
  private:

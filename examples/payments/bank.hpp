@@ -34,7 +34,8 @@ const card* find_card(std::string_view name);
 /// Remembers which operations a `…_once` card has already spoilt. Threads: any.
 class bank {
  public:
-  /// What becomes of this operation. `operation` names it and stays the same when it is tried again.
+  /// What becomes of this operation. `operation` names it and stays the same when it is tried
+  /// again.
   behaviour decide(const card& card, behaviour usual, const std::string& operation);
 
  private:

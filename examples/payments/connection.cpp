@@ -1,12 +1,11 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <filesystem>
 #include <stdexcept>
 
+#include <arpa/inet.h>
 #include <examples/payments/connection.hpp>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 namespace payments {
 namespace {
@@ -39,6 +38,8 @@ bool connection::wait(std::chrono::milliseconds duration) const {
   return ::poll(&watched, 1, static_cast<int>(duration.count())) == 0;
 }
 
-void connection::cut() const { ::shutdown(socket_, SHUT_RDWR); }
+void connection::cut() const {
+  ::shutdown(socket_, SHUT_RDWR);
+}
 
 }  // namespace payments

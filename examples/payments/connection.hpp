@@ -1,13 +1,14 @@
 #pragma once
 
-#include <httplib.h>
-
 #include <chrono>
+
+#include <httplib.h>
 
 namespace payments {
 
-/// The TCP connection that a request came in on. cpp-httplib keeps it to itself, so it is found among this
-/// process's sockets by the caller's address. Pre: used within the request's handler only.
+/// The TCP connection that a request came in on. cpp-httplib keeps it to itself, so it is found
+/// among this process's sockets by the caller's address. Pre: used within the request's handler
+/// only.
 class connection {
  public:
   explicit connection(const httplib::Request& request);

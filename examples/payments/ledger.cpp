@@ -1,9 +1,8 @@
-#include <sqlite3.h>
-
 #include <ctime>
 #include <stdexcept>
 
 #include <examples/payments/ledger.hpp>
+#include <sqlite3.h>
 
 namespace payments {
 namespace {
@@ -105,7 +104,9 @@ ledger::ledger(const std::string& path) {
   }
 }
 
-ledger::~ledger() { sqlite3_close(database_); }
+ledger::~ledger() {
+  sqlite3_close(database_);
+}
 
 std::int64_t ledger::book(const charge& of, std::string_view kind, std::int64_t amount) {
   statement(database_, "INSERT INTO bookings (account, kind, charge, amount) VALUES (?, ?, ?, ?)",
@@ -168,10 +169,10 @@ std::optional<charge> ledger::find(std::string_view account, std::int64_t id) {
 
 std::vector<charge> ledger::latest(std::string_view account, int count) {
   const std::lock_guard guard(mutex_);
-  statement row(database_,
-                std::string("SELECT ") + columns +
-                    " FROM charges WHERE account = ? ORDER BY id DESC LIMIT ?",
-                account, std::int64_t{count});
+  statement row(
+      database_,
+      std::string("SELECT ") + columns + " FROM charges WHERE account = ? ORDER BY id DESC LIMIT ?",
+      account, std::int64_t{count});
   std::vector<charge> found;
   while (row.step()) found.push_back(read(row));
   return found;
@@ -179,8 +180,7 @@ std::vector<charge> ledger::latest(std::string_view account, int count) {
 
 std::vector<balance> ledger::balances() {
   const std::lock_guard guard(mutex_);
-  statement row(database_,
-                "SELECT account, count(*), sum(amount) FROM bookings GROUP BY account");
+  statement row(database_, "SELECT account, count(*), sum(amount) FROM bookings GROUP BY account");
   std::vector<balance> found;
   while (row.step())
     found.push_back({.account = row.text(0), .bookings = row.number(1), .sum = row.number(2)});

@@ -45,7 +45,8 @@ class ledger {
   charge add(charge draft);
   /// Captures part of an authorised charge. Post: false, and nothing booked, if less is left of it.
   bool capture(const charge& of, std::int64_t amount);
-  /// Gives back part of a captured charge. Post: the refund's id; none, and nothing booked, if less is left.
+  /// Gives back part of a captured charge. Post: the refund's id; none, and nothing booked, if less
+  /// is left.
   std::optional<std::int64_t> refund(const charge& of, std::int64_t amount);
 
   std::optional<charge> find(std::string_view account, std::int64_t id);

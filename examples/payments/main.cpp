@@ -1,7 +1,5 @@
-// A small charges API in front of a ledger, slow as a bank is, with test cards that make it misbehave.
-#include <getopt.h>
-#include <signal.h>
-
+// A small charges API in front of a ledger, slow as a bank is, with test cards that make it
+// misbehave.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +9,8 @@
 #include <thread>
 
 #include <examples/payments/api.hpp>
+#include <getopt.h>
+#include <signal.h>
 
 namespace {
 
@@ -39,12 +39,10 @@ struct options {
 
 options parse(int argc, char** argv) {
   options chosen;
-  const option known[] = {{"listen", required_argument, nullptr, 'l'},
-                          {"ledger", required_argument, nullptr, 'd'},
-                          {"delay-ms", required_argument, nullptr, 'm'},
-                          {"supervised", no_argument, nullptr, 's'},
-                          {"help", no_argument, nullptr, 'h'},
-                          {nullptr, 0, nullptr, 0}};
+  const option known[] = {
+      {"listen", required_argument, nullptr, 'l'},   {"ledger", required_argument, nullptr, 'd'},
+      {"delay-ms", required_argument, nullptr, 'm'}, {"supervised", no_argument, nullptr, 's'},
+      {"help", no_argument, nullptr, 'h'},           {nullptr, 0, nullptr, 0}};
   for (int flag; (flag = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     const std::string value = optarg == nullptr ? "" : optarg;
     if (flag == 'l') {

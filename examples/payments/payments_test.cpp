@@ -1,23 +1,33 @@
 // The charges API as a client meets it: a real process, real HTTP, every test card.
-#include <gtest/gtest.h>
-#include <httplib.h>
-#include <sys/socket.h>
-
-#include <boost/json.hpp>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <boost/json.hpp>
 #include <examples/payments/process.hpp>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/socket.h>
 
 namespace {
 
 namespace json = boost::json;
 using namespace std::chrono_literals;
+
+/// Whether it becomes true within ten seconds.
+bool soon(const std::function<bool()>& condition) {
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
 
 class payments_api : public testing::Test {
  protected:
@@ -35,22 +45,20 @@ class payments_api : public testing::Test {
   void start(const std::string& listen, const std::string& delay_ms) {
     std::filesystem::remove(log());
     service_ = std::make_unique<payments::process>(command(listen, delay_ms), log());
-    for (const auto until = std::chrono::steady_clock::now() + 10s;
-         std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(1ms)) {
+    const std::string prefix = "http://127.0.0.1:";
+    const bool printed = soon([&] {
       std::ifstream in(log());
       std::string line;
-      const std::string prefix = "http://127.0.0.1:";
-      if (std::getline(in, line) && !in.eof() && line.starts_with(prefix)) {
-        port_ = std::stoi(line.substr(prefix.size()));
-        return;
-      }
-    }
-    FAIL() << "the service did not print its address";
+      if (!std::getline(in, line) || in.eof() || !line.starts_with(prefix)) return false;
+      port_ = std::stoi(line.substr(prefix.size()));
+      return true;
+    });
+    ASSERT_TRUE(printed) << "the service did not print its address";
   }
 
   std::vector<std::string> command(const std::string& listen, const std::string& delay_ms) const {
-    return {PAYMENTS_PROGRAM, "--listen",     listen,   "--ledger",
-            ledger(),         "--delay-ms",   delay_ms, "--supervised"};
+    return {PAYMENTS_PROGRAM, "--listen",   listen,   "--ledger",
+            ledger(),         "--delay-ms", delay_ms, "--supervised"};
   }
   std::string ledger() const { return directory_ / "ledger.db"; }
   std::string log() const { return directory_ / "log"; }
@@ -67,10 +75,8 @@ class payments_api : public testing::Test {
     return post("/v1/charges", charge_body(source, description), "ann", wait);
   }
   static std::string charge_body(const std::string& source, const std::string& description) {
-    return json::serialize(json::object{{"amount", 500},
-                                        {"currency", "eur"},
-                                        {"source", source},
-                                        {"description", description}});
+    return json::serialize(json::object{
+        {"amount", 500}, {"currency", "eur"}, {"source", source}, {"description", description}});
   }
   json::value get(const std::string& path, const std::string& account = "ann") {
     httplib::Client client("127.0.0.1", port_);
@@ -78,6 +84,7 @@ class payments_api : public testing::Test {
     return result ? json::parse(result->body) : json::value();
   }
   std::int64_t bookings() { return get("/ledger").at("bookings").as_int64(); }
+  std::int64_t in_flight() { return get("/ledger").at("in_flight").as_int64(); }
 
   std::filesystem::path directory_;
   std::unique_ptr<payments::process> service_;
@@ -122,8 +129,8 @@ TEST_F(payments_api, a_charge_is_found_by_its_location_and_only_by_its_account) 
 }
 
 TEST_F(payments_api, captures_and_refunds_are_booked_each_time_until_nothing_is_left) {
-  const auto made = post("/v1/charges",
-                         R"({"amount":500,"currency":"eur","source":"tok_visa","capture":false})");
+  const auto made =
+      post("/v1/charges", R"({"amount":500,"currency":"eur","source":"tok_visa","capture":false})");
   ASSERT_TRUE(made);
   const auto capture = made->get_header_value("Location") + "/capture";
   EXPECT_EQ(post(capture, R"({"amount":200})")->status, 200);
@@ -190,7 +197,7 @@ TEST_F(payments_api, tok_hang_books_and_never_answers) {
 
 TEST_F(payments_api, tok_slow_books_nothing_for_a_caller_that_hung_up_before) {
   EXPECT_FALSE(charge("tok_slow", "tea", 200ms));
-  while (get("/ledger").at("in_flight").as_int64() > 0) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(soon([&] { return in_flight() == 0; }));
   EXPECT_EQ(bookings(), 0);
 }
 
@@ -209,12 +216,12 @@ TEST_F(payments_api, a_busy_port_is_an_error) {
 TEST_F(payments_api, sigterm_lets_a_running_charge_finish_and_cuts_a_hanging_one) {
   start("127.0.0.1:0", "300");
   std::thread hanging([&] { EXPECT_FALSE(charge("tok_hang", "hangs", 20s)); });
-  while (bookings() == 0) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(soon([&] { return bookings() == 1; }));
   std::thread running([&] {
     const auto result = charge("tok_visa", "runs");
     EXPECT_TRUE(result && result->status == 201);
   });
-  while (get("/ledger").at("in_flight").as_int64() < 2) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(soon([&] { return in_flight() == 2; }));
   EXPECT_EQ(service_->stop(20s), 0);
   hanging.join();
   running.join();

@@ -1,13 +1,12 @@
+#include <system_error>
+#include <thread>
+
+#include <examples/payments/process.hpp>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <system_error>
-#include <thread>
-
-#include <examples/payments/process.hpp>
 
 namespace payments {
 namespace {
@@ -15,7 +14,8 @@ namespace {
 [[noreturn]] void become(char* const* arguments, int log, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it died before the line above
-  ::setpgid(0, 0);  // Ctrl-C in the terminal is for the parent alone, which stops its children itself
+  ::setpgid(0,
+            0);  // Ctrl-C in the terminal is for the parent alone, which stops its children itself
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -43,9 +43,13 @@ process::process(const std::vector<std::string>& command, const std::filesystem:
   if (id_ < 0) throw std::system_error(fault, std::generic_category(), "fork");
 }
 
-process::~process() { kill(); }
+process::~process() {
+  kill();
+}
 
-std::optional<int> process::ended() { return wait(std::chrono::milliseconds(0)); }
+std::optional<int> process::ended() {
+  return wait(std::chrono::milliseconds(0));
+}
 
 std::optional<int> process::wait(std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace payments {
 
@@ -26,7 +26,8 @@ class process {
   std::optional<int> ended();
   /// Waits up to `patience` for its end.
   std::optional<int> wait(std::chrono::milliseconds patience);
-  /// SIGTERM; SIGKILL when it has not ended within `grace`. Post: it has ended. Returns its exit code.
+  /// SIGTERM; SIGKILL when it has not ended within `grace`. Post: it has ended. Returns its exit
+  /// code.
   int stop(std::chrono::milliseconds grace);
   /// SIGKILL. Post: it has ended.
   void kill();
