@@ -1,6 +1,7 @@
-#include <cstdio>
+#include <iostream>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -83,9 +84,9 @@ json::object render(const charge& charge) {
 
 std::string fresh_request_id() {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  char text[24];
-  std::snprintf(text, sizeof text, "req_%016llx", static_cast<unsigned long long>(random()));
-  return text;
+  std::ostringstream text;
+  text << "req_" << std::hex << random();
+  return text.str();
 }
 
 charge draft_of(const httplib::Request& in) {
@@ -135,7 +136,7 @@ api::api(ledger& ledger, settings settings) : ledger_(ledger), settings_(setting
       } catch (const refusal& why) {
         answer(out, why);
       } catch (const std::exception& fault) {
-        std::fprintf(stderr, "payments: %s\n", fault.what());
+        std::cerr << "payments: " << fault.what() << "\n";
         answer(out, {500, "api_error", "internal", "The charge service failed."});
       }
     };

@@ -1,14 +1,14 @@
 // A small charges API in front of a ledger, slow as a bank is, with test cards that make it
 // misbehave.
-#include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include <examples/payments/api.hpp>
+#include <examples/payments/number.hpp>
 #include <getopt.h>
 #include <signal.h>
 
@@ -21,13 +21,9 @@ constexpr auto usage =
     "  --delay-ms    how long the bank takes for one operation (default 100)\n"
     "  --supervised  tok_crash may end this process: its starter starts it again\n";
 
-int number(std::string_view text, int max) {
-  int value = -1;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc{} || end != text.data() + text.size() || value < 0 || value > max)
-    throw std::invalid_argument("not a number from 0 to " + std::to_string(max) + ": " +
-                                std::string(text));
-  return value;
+int number_in(const std::string& text, int max) {
+  if (const auto value = payments::number(text, max)) return *value;
+  throw std::invalid_argument("not a number from 0 to " + std::to_string(max) + ": " + text);
 }
 
 struct options {
@@ -49,15 +45,15 @@ options parse(int argc, char** argv) {
       const auto colon = value.rfind(':');
       if (colon == std::string::npos) throw std::invalid_argument("--listen wants ADDRESS:PORT");
       chosen.host = value.substr(0, colon);
-      chosen.port = number(value.substr(colon + 1), 65535);
+      chosen.port = number_in(value.substr(colon + 1), 65535);
     } else if (flag == 'd') {
       chosen.ledger = value;
     } else if (flag == 'm') {
-      chosen.settings.delay = std::chrono::milliseconds(number(value, 60'000));
+      chosen.settings.delay = std::chrono::milliseconds(number_in(value, 60'000));
     } else if (flag == 's') {
       chosen.settings.supervised = true;
     } else {
-      std::fputs(usage, flag == 'h' ? stdout : stderr);
+      (flag == 'h' ? std::cout : std::cerr) << usage;
       std::exit(flag == 'h' ? 0 : 1);
     }
   }
@@ -79,8 +75,7 @@ int main(int argc, char** argv) {
     payments::ledger ledger(chosen.ledger);
     payments::api api(ledger, chosen.settings);
     const int port = api.bind(chosen.host, chosen.port);
-    std::printf("http://%s:%d\n", chosen.host.c_str(), port);
-    std::fflush(stdout);
+    std::cout << "http://" << chosen.host << ":" << port << std::endl;
 
     std::thread ender([&] {
       int signal = 0;
@@ -91,7 +86,7 @@ int main(int argc, char** argv) {
     ender.join();
     return 0;
   } catch (const std::exception& fault) {
-    std::fprintf(stderr, "payments: %s\n", fault.what());
+    std::cerr << "payments: " << fault.what() << "\n";
     return 1;
   }
 }

@@ -1,9 +1,10 @@
 // A guided tour: the payments API, the gateway in front of it, and real requests through both.
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <string>
 
+#include <examples/payments/number.hpp>
 #include <examples/payments/walk/house.hpp>
 #include <examples/payments/walk/story.hpp>
 #include <examples/payments/walk/table.hpp>
@@ -28,7 +29,7 @@ struct options {
 };
 
 [[noreturn]] void explain(int code) {
-  std::fputs(usage, code == 0 ? stdout : stderr);
+  (code == 0 ? std::cout : std::cerr) << usage;
   std::exit(code);
 }
 
@@ -41,17 +42,16 @@ options parse(int argc, char** argv) {
   for (int flag; (flag = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     if (flag == 'c') chosen.programs.callonce = optarg;
     if (flag == 'a') chosen.programs.payments = optarg;
-    if (flag == 'p') chosen.programs.port = std::atoi(optarg);
+    if (flag == 'p') chosen.programs.port = payments::number(optarg, 65535).value_or(-1);
     if (flag == 'o') chosen.once = true;
     if (flag == 'h') explain(0);
     if (flag == '?') explain(2);
   }
   const bool complete = !chosen.programs.callonce.empty() && !chosen.programs.payments.empty();
-  if (!complete || optind < argc || chosen.programs.port < 0 || chosen.programs.port > 65535)
-    explain(2);
+  if (!complete || optind < argc || chosen.programs.port < 0) explain(2);
   for (const auto& program : {chosen.programs.callonce, chosen.programs.payments})
     if (::access(program.c_str(), X_OK) != 0) {
-      std::fprintf(stderr, "%s cannot be executed: build it first\n", program.c_str());
+      std::cerr << program << " cannot be executed: build it first\n";
       std::exit(2);
     }
   return chosen;
@@ -61,33 +61,33 @@ void end_on_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { walk::interrupt(); };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, nullptr);
 }
 
 void summarise(walk::house& house, const walk::table& table) {
   if (table.wrong() == 0) {
-    std::printf("\nAll %d rows are right.\n", table.rows());
+    std::cout << "\nAll " << table.rows() << " rows are right." << std::endl;
     return;
   }
   house.keep();
-  std::printf("\n%d of %d rows are WRONG. Look at gateway.log and payments.log in\n  %s\n",
-              table.wrong(), table.rows(), house.directory().c_str());
+  std::cout << "\n"
+            << table.wrong() << " of " << table.rows()
+            << " rows are WRONG. Look at gateway.log and payments.log in\n  "
+            << house.directory().string() << std::endl;
 }
 
 void invite(const walk::house& house) {
-  const auto post = [&](const char* amount) {
-    std::printf(
-        "  curl -i http://127.0.0.1:%d/v1/charges -H 'X-Api-Key: sk_test_you' "
-        "-H 'Idempotency-Key: mine-1' --json '{\"amount\":%s,\"currency\":\"eur\",\"source\":"
-        "\"tok_visa\"}'\n",
-        house.gateway_port(), amount);
-  };
-  std::printf("\nNow you. Send the first line twice, then the second, and look at the ledger:\n\n");
-  post("4200");
-  post("9900");
-  std::printf("  curl http://127.0.0.1:%d/ledger\n\n", house.payments_port());
-  std::printf("Serving until Ctrl-C; logs and files are in %s\n", house.directory().c_str());
-  std::fflush(stdout);
+  const auto charge = "  curl -i http://127.0.0.1:" + std::to_string(house.gateway_port()) +
+                      "/v1/charges -H 'X-Api-Key: sk_test_you' -H 'Idempotency-Key: mine-1' ";
+  std::cout << "\nNow you. Send the first line twice, then the second, and look at the ledger:\n\n"
+            << charge << R"(--json '{"amount":4200,"currency":"eur","source":"tok_visa"}')"
+            << "\n"
+            << charge << R"(--json '{"amount":9900,"currency":"eur","source":"tok_visa"}')"
+            << "\n"
+            << "  curl http://127.0.0.1:" << house.payments_port() << "/ledger\n\n"
+            << "Serving until Ctrl-C; logs and files are in " << house.directory().string()
+            << std::endl;
 }
 
 /// Serves until a signal comes.
@@ -98,14 +98,14 @@ void serve(walk::house& house) {
       walk::sleep(100ms);
     }
   } catch (const walk::interrupted&) {
-    std::printf("\nStopping.\n");
+    std::cout << "\nStopping." << std::endl;
   }
 }
 
 /// The walk, and serving after it. Returns the exit code.
 int run(walk::house& house, bool once) {
-  std::printf("gateway http://127.0.0.1:%d in front of the payments API http://127.0.0.1:%d\n\n",
-              house.gateway_port(), house.payments_port());
+  std::cout << "gateway http://127.0.0.1:" << house.gateway_port()
+            << " in front of the payments API http://127.0.0.1:" << house.payments_port() << "\n\n";
   walk::table table;
   walk::story(house, table).tell();
   summarise(house, table);
@@ -129,15 +129,14 @@ int main(int argc, char** argv) {
       throw;
     } catch (const std::exception&) {
       house.keep();
-      std::printf("\nLogs and files are kept in %s\n", house.directory().c_str());
+      std::cout << "\n\nLogs and files are kept in " << house.directory().string() << std::endl;
       throw;
     }
   } catch (const walk::interrupted&) {
-    std::printf("\nStopped before the end.\n");
+    std::cout << "\nStopped before the end." << std::endl;
     return 130;
   } catch (const std::exception& fault) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "payments-walk: %s\n", fault.what());
+    std::cerr << "payments-walk: " << fault.what() << "\n";
     return 2;
   }
 }

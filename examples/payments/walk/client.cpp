@@ -1,6 +1,6 @@
-#include <cstdlib>
 
 #include <boost/json.hpp>
+#include <examples/payments/number.hpp>
 #include <examples/payments/walk/client.hpp>
 #include <httplib.h>
 
@@ -54,8 +54,8 @@ reply send(int port, const order& order, std::chrono::milliseconds patience) {
   reply.location = result->get_header_value("Location");
   reply.request_id = result->get_header_value("Request-Id");
   reply.replayed = result->get_header_value("Idempotent-Replayed") == "true";
-  reply.retry_after =
-      std::chrono::seconds(std::atoi(result->get_header_value("Retry-After").c_str()));
+  const auto retry_after = payments::number(result->get_header_value("Retry-After"), 3600);
+  reply.retry_after = std::chrono::seconds(retry_after.value_or(0));
   if (reply.content_type.starts_with("application/problem+json")) read_problem(reply.body, reply);
   return reply;
 }
