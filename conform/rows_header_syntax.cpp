@@ -139,8 +139,9 @@ void metacharacters(trial& t) {
   const reply other = t.send(trial::post(one, "/e", R"({"do":"ok","note":"other"})"));
   t.problem(other, 422, "idempotency_key_reused");
   t.expect(!has(other.headers, "X-A"), "no header comes out of the key");
-  t.expect(other.body.find(text) == std::string::npos, "the problem does not show the raw key");
-  t.expect(t.n1().log().find(text) == std::string::npos, "the log does not show the raw key");
+  constexpr std::string_view part = "DROP TABLE record";
+  t.expect(other.body.find(part) == std::string::npos, "the problem does not show the key");
+  t.expect(t.n1().log().find(part) == std::string::npos, "the log does not show the key");
   t.ran(one, 1);
 }
 
@@ -206,7 +207,7 @@ constexpr std::array rows{
         [](trial& t) {
           for (const char* item : {"%\"x\"", "@1", "?1", "'x'", "(x)"}) refused(t, item);
         }},
-    row{"P-25", "A quoted key full of metacharacters is only a key, and is never shown raw.",
+    row{"P-25", "A quoted key full of metacharacters is only a key, and is never shown.",
         metacharacters},
     skipped_row("P-26", "A key that does not have the route's key format is refused.",
                 "key_format is not built yet"),

@@ -82,9 +82,10 @@ class report {
     ++counts_[index];
     to_ << words[index] << ' ' << one.id << "  " << one.sentence;
     if (!known.detail.empty()) {
-      // What was seen may hold line breaks; a row is one line.
+      // What was seen may hold any bytes; a row is one printable line.
       std::string detail = known.detail;
-      std::replace(detail.begin(), detail.end(), '\n', ' ');
+      std::replace_if(
+          detail.begin(), detail.end(), [](char c) { return c < ' ' || c > '~'; }, ' ');
       to_ << ": " << detail;
     }
     to_ << '\n';

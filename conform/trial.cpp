@@ -23,16 +23,18 @@ std::string uuid() {
 }
 
 // Codes whose situation ends by itself, so that the same request may be sent again.
-constexpr std::array<std::string_view, 9> retryable_codes{
+constexpr std::array<std::string_view, 11> retryable_codes{
     "idempotency_key_in_progress",
     "idempotency_claim_lost",
     "idempotency_store_unavailable",
     "upstream_unreachable",
     "upstream_timeout",
     "upstream_broken",
+    "request_timeout",
     "overloaded",
     "draining",
     "early_data",
+    "internal_error",
 };
 
 bool is_number(const std::string& text) {
@@ -238,7 +240,7 @@ std::string json_member(const std::string& object, std::string_view name) {
   const json::value* found = problem || !whole.is_object()
                                  ? nullptr
                                  : whole.get_object().if_contains({name.data(), name.size()});
-  if (found == nullptr) return {};
+  if (found == nullptr || found->is_null()) return {};
   return found->is_string() ? json::value_to<std::string>(*found) : json::serialize(*found);
 }
 

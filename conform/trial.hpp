@@ -7,6 +7,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -55,7 +56,7 @@ struct skipped : std::runtime_error {
 
 /// One row being run: what it may do, and what it has found wrong.
 ///
-/// Threads: sending and `expect` from any; the rest from the row's own.
+/// Threads: any.
 class trial {
  public:
   explicit trial(fixture& shared) : shared_(shared) {}
@@ -124,7 +125,8 @@ class trial {
   std::vector<std::string> failures_;
 };
 
-/// A member of a JSON object as text: strings unquoted, the rest as JSON; empty when there is none.
+/// A member of a JSON object as text: strings unquoted, the rest as JSON; empty when there is none
+/// or null.
 std::string json_member(const std::string& object, std::string_view name);
 
 /// Status, mark, code and body of an answer in one line.
