@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+
+#include <conform/trial.hpp>
+
+namespace conform {
+
+/// Whether a row may run beside others; one that measures time or loads the machine may not.
+enum class company { any, alone };
+
+/// One statement about the gateway: an id, a sentence, and the steps that show it.
+struct row {
+  const char* id;
+  const char* sentence;
+  void (*run)(trial&);  ///< null where the row is not run, and `skip` says why
+  company with = company::any;
+  const char* skip = nullptr;
+};
+
+constexpr row skipped_row(const char* id, const char* sentence, const char* reason) {
+  return {id, sentence, nullptr, company::any, reason};
+}
+
+std::span<const row> header_syntax_rows();
+std::span<const row> replay_rows();
+std::span<const row> concurrency_rows();
+std::span<const row> freezing_rows();
+std::span<const row> lease_rows();
+
+}  // namespace conform
