@@ -1,0 +1,138 @@
+#include <charconv>
+#include <iterator>
+#include <vector>
+
+#include <boost/beast/http/status.hpp>
+
+#include <callonce/adapters/beast/answer_head.hpp>
+#include <callonce/adapters/beast/framing.hpp>
+#include <callonce/core/replay.hpp>
+
+namespace callonce::beast::detail {
+namespace {
+
+bool never_has_body(int status) noexcept {
+  return status < 200 || status == 204 || status == 304;
+}
+
+void append_number(std::string& to, std::uint64_t number) {
+  char digits[20];
+  to.append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);
+}
+
+void append_status_line(std::string& to, int status) {
+  const auto phrase = boost::beast::http::obsolete_reason(
+      boost::beast::http::int_to_status(static_cast<unsigned>(status)));
+  to += "HTTP/1.1 ";
+  append_number(to, static_cast<std::uint64_t>(status));
+  to += ' ';
+  to.append(phrase.data(), phrase.size());
+  to += "\r\n";
+}
+
+void append_line(std::string& to, std::string_view name, std::string_view value) {
+  constexpr std::string_view line_breakers{"\r\n\0", 3};
+  const bool one_line = name.find_first_of(line_breakers) == std::string_view::npos &&
+                        value.find_first_of(line_breakers) == std::string_view::npos;
+  if (name.empty() || !one_line) return;
+  to += name;
+  to += ": ";
+  to += value;
+  to += "\r\n";
+}
+
+// The fields an answer's own Connection names; they went as far as they may.
+std::vector<std::string_view> nominated_by(const header_list& headers) {
+  std::vector<std::string_view> names;
+  for (const field& line : headers) {
+    if (!same_name(line.name, "Connection")) continue;
+    for_each_token(line.value, [&](std::string_view name) { names.push_back(name); });
+  }
+  return names;
+}
+
+// Post: whether a Date was among them.
+bool append_fields(std::string& to, const header_list& headers) {
+  const std::vector<std::string_view> nominated = nominated_by(headers);
+  bool has_date = false;
+  for (const field& line : headers) {
+    if (is_hop_by_hop(line.name) || same_name(line.name, "Content-Length")) continue;
+    bool named = false;
+    for (const std::string_view name : nominated) named = named || same_name(name, line.name);
+    if (named) continue;
+    has_date = has_date || same_name(line.name, "Date");
+    append_line(to, line.name, line.value);
+  }
+  return has_date;
+}
+
+void append_connection(std::string& to, const response& said, const answer_frame& frame,
+                       const asker& by) {
+  const std::string* const upgrade = said.headers().find("Upgrade");
+  if (said.status() == 101 && upgrade != nullptr) {
+    append_line(to, "Upgrade", *upgrade);
+    to += "Connection: Upgrade\r\n";
+  } else if (!frame.keep_alive) {
+    to += "Connection: close\r\n";
+  } else if (!by.http_1_1) {
+    to += "Connection: keep-alive\r\n";
+  }
+}
+
+}  // namespace
+
+answer_frame frame_answer(const answer& said, const asker& by) {
+  answer_frame made;
+  made.keep_alive = by.keep_alive;
+  const response& head = said.head;
+  std::uint64_t announced = 0;
+  const std::string* const text = head.headers().find("Content-Length");
+  const bool has_announced = text != nullptr && head.headers().count("Content-Length") == 1 &&
+                             parse_length(*text, announced);
+  if (by.is_head || never_has_body(head.status())) {
+    // What the same answer would have announced elsewhere may be said; nothing is invented.
+    const bool may_say = head.status() >= 200 && head.status() != 204;
+    const bool held = !head.content().empty() && said.rest == nullptr;
+    made.has_length = may_say && (has_announced || (held && by.is_head));
+    made.length = held ? head.content().size() : announced;
+    return made;
+  }
+  if (said.rest == nullptr || has_announced) {
+    made.kind = answer_frame::body::length;
+    made.has_length = true;
+    made.length = said.rest == nullptr ? head.content().size() : announced;
+    return made;
+  }
+  made.kind = by.http_1_1 ? answer_frame::body::chunked : answer_frame::body::until_close;
+  if (!by.http_1_1) made.keep_alive = false;
+  return made;
+}
+
+void append_head(std::string& to, const response& said, const answer_frame& frame, const asker& by,
+                 std::string_view date_line) {
+  append_status_line(to, said.status());
+  if (!append_fields(to, said.headers())) to += date_line;
+  if (frame.has_length) {
+    to += "Content-Length: ";
+    append_number(to, frame.length);
+    to += "\r\n";
+  }
+  if (frame.kind == answer_frame::body::chunked) to += "Transfer-Encoding: chunked\r\n";
+  append_connection(to, said, frame, by);
+  to += "\r\n";
+}
+
+void append_interim(std::string& to, const response& said) {
+  append_status_line(to, said.status());
+  append_fields(to, said.headers());
+  to += "\r\n";
+}
+
+std::string_view chunk_header(std::size_t size, char (&into)[20]) {
+  char* end = std::to_chars(std::begin(into), std::end(into) - 2, size, 16).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  return {into, static_cast<std::size_t>(end - into)};
+}
+
+}  // namespace callonce::beast::detail
