@@ -1,8 +1,5 @@
 // What a claim costs as records pile up, and what a record takes on disk. SQLite, batches of 64.
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
 #include <unistd.h>
 
 #include <callonce/engine/environment.hpp>
@@ -124,7 +124,8 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "usage: bench-records JSON (run ./dev bench records)\n");
     return 2;
   }
-  const fs::path folder = fs::temp_directory_path() / ("callonce-records-" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("callonce-records-" + std::to_string(getpid()));
   try {
     fs::create_directories(folder);
     const int status = run(folder, arguments[1]);

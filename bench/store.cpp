@@ -1,15 +1,14 @@
 // Claim+complete pairs a second by how many are on their way at once, over memory and SQLite.
 
-#include <benchmark/benchmark.h>
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 
+#include <benchmark/benchmark.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
 #include <unistd.h>
 
 #include <callonce/engine/environment.hpp>
@@ -21,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// The row that `docs/internals/performance.md` speaks of: a 36-byte key, some headers, 256 bytes of body.
+// The row that `docs/internals/performance.md` speaks of: a 36-byte key, some headers, 256 bytes of
+// body.
 std::shared_ptr<const callonce::stored_answer> stored_answer() {
   callonce::stored_answer made;
   made.status = 201;
@@ -88,7 +88,8 @@ void memory(benchmark::State& state) {
 }
 
 void sqlite(benchmark::State& state) {
-  const fs::path folder = fs::temp_directory_path() / ("callonce-bench-" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("callonce-bench-" + std::to_string(getpid()));
   fs::create_directories(folder);
   {
     callonce::sqlite::store over{(folder / "store.db").string()};

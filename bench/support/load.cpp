@@ -20,7 +20,9 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-tcp::endpoint loopback(std::uint16_t port) { return {asio::ip::address_v4::loopback(), port}; }
+tcp::endpoint loopback(std::uint16_t port) {
+  return {asio::ip::address_v4::loopback(), port};
+}
 
 // Reads one answer with a Content-Length and counts it.
 asio::awaitable<void> read_answer(tcp::socket& from, std::string& buffer, load_result& into) {

@@ -21,8 +21,8 @@ struct load_result {
 /// One POST to the gateway with this key and body.
 std::string post(const std::string& key, const std::string& body);
 
-/// Opens `connections` connections to 127.0.0.1:`port`, then sends `request` over all of them at once and
-/// reads one answer from each. `meanwhile` is called when all requests are on their way.
+/// Opens `connections` connections to 127.0.0.1:`port`, then sends `request` over all of them at
+/// once and reads one answer from each. `meanwhile` is called when all requests are on their way.
 load_result storm(std::uint16_t port, std::size_t connections, const std::string& request,
                   const std::function<void()>& meanwhile);
 

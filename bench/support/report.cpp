@@ -35,7 +35,9 @@ void report::write_json(const std::string& path) const {
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+double median(std::vector<double> values) {
+  return quantile(std::move(values), 0.5);
+}
 
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;

@@ -1,5 +1,7 @@
 #include "bench/support/small_upstream.hpp"
 
+#include <thread>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -9,7 +11,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <thread>
 
 namespace bench {
 
@@ -60,8 +61,8 @@ class small_upstream::impl {
     std::string buffer;
     try {
       for (;;) {
-        const std::size_t head = co_await asio::async_read_until(
-            peer, asio::dynamic_buffer(buffer), "\r\n\r\n", asio::use_awaitable);
+        const std::size_t head = co_await asio::async_read_until(peer, asio::dynamic_buffer(buffer),
+                                                                 "\r\n\r\n", asio::use_awaitable);
         const std::size_t whole = head + content_length(buffer.substr(0, head));
         if (buffer.size() < whole) {
           co_await asio::async_read(peer, asio::dynamic_buffer(buffer),
@@ -93,7 +94,11 @@ small_upstream::small_upstream(std::string slow, std::chrono::milliseconds delay
     : impl_(std::make_unique<impl>(std::move(slow), delay)) {}
 small_upstream::~small_upstream() = default;
 
-std::uint16_t small_upstream::port() const { return impl_->port(); }
-std::uint64_t small_upstream::slow_effects() const { return impl_->slow_effects(); }
+std::uint16_t small_upstream::port() const {
+  return impl_->port();
+}
+std::uint64_t small_upstream::slow_effects() const {
+  return impl_->slow_effects();
+}
 
 }  // namespace bench

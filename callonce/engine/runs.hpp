@@ -54,6 +54,7 @@ class run : public std::enable_shared_from_this<run> {
 
   detail::event published;      ///< `first` may be taken: nothing more will change it.
   std::optional<answer> first;  ///< For the request that began the run.
+  bool awaited = true;          ///< That request will still take it.
   detail::event settled;        ///< Others may be answered: by `stored`, or by asking the store.
   std::shared_ptr<const stored_answer> stored;  ///< The frozen answer, where there is one.
   bool unrecorded = false;                      ///< `stored` is true, but not durable yet.

@@ -263,7 +263,8 @@ TEST(tidy, cited_ids_are_explained_in_the_repository) {
 
 TEST(tidy, the_readme_is_short) {
   for (const source& file : sources()) {
-    if (file.path == "README.md") EXPECT_LE(file.lines.size(), 120U);
+    if (file.path != "README.md") continue;
+    EXPECT_LE(file.lines.size(), 120U);
   }
 }
 
