@@ -135,7 +135,7 @@ asio::awaitable<result<void>> connection::send_streamed(answer& said, const answ
     error_code ignored;
     socket_.set_option(asio::socket_base::linger(true, 0), ignored);
   }
-  broken_ = true;
+  cut();
   co_return errc::in_doubt;
 }
 

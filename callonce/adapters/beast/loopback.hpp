@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <future>
