@@ -42,6 +42,7 @@ inline claim_terms terms(bool park = false) {
   return {10s, 24h, 7 * 24h, 1024, park, "charges"};
 }
 
+/// What a store finds, and how it compares with what is asked.
 struct situation {
   state is = state::claimed;
   bool own = false;  ///< The claim's own claim_id is in the row.
