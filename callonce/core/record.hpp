@@ -53,6 +53,7 @@ struct identity_hash {
 /// The random 128 bits of one won claim, chosen before the write: the fence against zombies.
 using claim_id = std::array<std::byte, 16>;
 
+/// Claimed, released and parked are what the outside calls in progress; completed is final.
 enum class record_state : std::uint8_t { claimed = 1, completed = 2, released = 3, parked = 4 };
 std::string_view to_string(record_state state) noexcept;
 

@@ -13,6 +13,7 @@ namespace callonce {
 enum class claim_kind : std::uint8_t { first, after_release, takeover, after_expiry, repeat };
 std::string_view to_string(claim_kind kind) noexcept;
 
+/// What a wish to win a record is answered.
 enum class claim_verdict : std::uint8_t {
   claimed,
   in_progress,
@@ -24,6 +25,7 @@ enum class claim_verdict : std::uint8_t {
   busy,  ///< A repeat whose row is held by an open transaction: ask again.
 };
 
+/// What a write under a fence, or a settlement, is answered.
 enum class write_verdict : std::uint8_t {
   done,
   busy,        ///< Not applied: an open transaction holds the row. Ask again.
@@ -54,12 +56,14 @@ struct settlement {
   std::chrono::milliseconds released_retention{};
 };
 
+/// What a claim comes to: the answer and the write, applied together or not at all.
 struct claim_step {
   claim_verdict verdict = claim_verdict::in_progress;
   claim_kind kind = claim_kind::first;  ///< Where `verdict` is claimed.
   std::optional<record> write;          ///< What the store must write, if anything.
 };
 
+/// What a write comes to.
 struct write_step {
   write_verdict verdict = write_verdict::lease_lost;
   std::optional<record> write;
@@ -89,9 +93,10 @@ write_step on_park(const record* found, const fence& by, row_hold hold = row_hol
 write_step on_settle(const record* found, const settlement& decision, moment now,
                      row_hold hold = row_hold::free);
 
+/// What becomes of a record under a purger.
 enum class purge_verdict : std::uint8_t { keep, drop_body, park, remove };
 
-/// What a purger does with a record; with `park` its lapsed claim becomes parked, so that the list
+/// Says what to purge of a record; with `park` its lapsed claim becomes parked, so that the list
 /// of parked keys is complete.
 purge_verdict on_purge(const record& found, moment now, row_hold hold = row_hold::free);
 
