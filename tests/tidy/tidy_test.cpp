@@ -247,7 +247,7 @@ TEST(tidy, cited_ids_are_explained_in_the_repository) {
   const std::string known =
       read(root / "docs/internals/semantics.md") + read(root / "docs/internals/cases.md");
   // In test names an id is joined by an underscore, in comments and documents it stands alone.
-  const std::regex in_prose{R"(\b([PMRFCSLXATGKI]-\d{2}|D-\d{2}|D-(PG|SQ|RD|MY)\d)\b)"};
+  const std::regex in_prose{R"((?:^|[^A-Za-z0-9])([PMRFCSLXATGKI]-\d{2}|D-\d{2}|D-(?:PG|SQ|RD|MY)\d|C\d{2,3})(?=[^A-Za-z0-9]))"};
   std::set<std::string> unknown;
   for (const source& file : sources()) {
     if (!is_code(file)) continue;
