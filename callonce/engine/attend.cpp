@@ -258,6 +258,7 @@ class attendance {
 asio::awaitable<answer> engine::state::attend(std::shared_ptr<const policy> by,
                                               std::shared_ptr<const handler> work, identity as,
                                               request asked, std::stop_token left, bool bounded) {
+  const std::shared_ptr<state> alive = shared_from_this();
   attendance one{*this,           std::move(by), std::move(work), std::move(as), std::move(asked),
                  std::move(left), bounded};
   co_return co_await one.to_the_end();

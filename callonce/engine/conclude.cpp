@@ -63,7 +63,7 @@ void engine::state::publish_refused(run& self, const write_reply& refused) {
     publish_stored(self, *refused.current);
     return;
   }
-  report(fact_kind::lease_lost, self);
+  if (!self.taken_over) report(fact_kind::lease_lost, self);
   problem why = about(problem_code::claim_lost, self);
   if (refused.current) {
     const auto left = refused.current->lease_until - refused.judged_at.lease;
@@ -76,7 +76,9 @@ void engine::state::publish_refused(run& self, const write_reply& refused) {
 
 void engine::state::publish_stored(run& self, const record& found) {
   const bool own = found.claim_id == self.reply->current.claim_id;
-  report(own ? fact_kind::co_committed : fact_kind::lease_lost, self);
+  if (own || !self.taken_over) {
+    report(own ? fact_kind::co_committed : fact_kind::lease_lost, self);
+  }
   if (found.answer && found.answer->omitted == body_omitted::none) {
     self.stored = found.answer;
     self.first = thaw(*found.answer, /*mark=*/!own);
@@ -251,6 +253,16 @@ asio::awaitable<void> engine::state::park(run& self, answer given) {
   }
   report(fact_kind::parked, self, given.head.status());
   publish(self, std::move(given));
+}
+
+// Whatever the handler made of it, only the record's own answer may be seen; any write under the
+// lost fence brings it along.
+asio::awaitable<void> engine::state::conclude_taken_over(run& self) {
+  const fence by = self.fenced_by();
+  const result<write_reply> reply = co_await store_.renew(by);
+  if (!reply) report_fault(self, reply.error());
+  const write_reply refused = reply ? *reply : write_reply{};
+  publish_refused(self, refused);
 }
 
 // The handler has ended, so its next attempt may start at once; what it did before it threw is not

@@ -1,8 +1,10 @@
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -10,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <callonce/engine/engine.hpp>
+#include <callonce/engine/purger.hpp>
 #include <callonce/stores/memory/store.hpp>
 
 namespace callonce {
@@ -285,6 +288,45 @@ TEST_F(engine_test, draining_refuses_new_runs_and_still_replays) {
   over.drain();
   EXPECT_TRUE(is_replay(answer_to(charges, post("k1"))));
   EXPECT_TRUE(has_code(answer_to(charges, post("k2")), "draining"));
+}
+
+TEST_F(engine_test, a_purger_that_sleeps_stops_when_asked) {
+  purger cleaning{store_};
+  std::stop_source stop;
+  asio::co_spawn(io_, cleaning.run(stop.get_token()), asio::detached);
+  asio::steady_timer soon{io_, 20ms};
+  soon.async_wait([&](const boost::system::error_code&) { stop.request_stop(); });
+  const auto start = std::chrono::steady_clock::now();
+  io_.run();
+  // It would sleep for five seconds.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);
+}
+
+TEST_F(engine_test, a_client_that_hangs_up_gives_its_wait_slot_back) {
+  engine over{store_};
+  route charges{over, tested_policy().wait(5s), counting(created, 60ms)};
+  std::stop_source hang_up;
+  int waiting_before = 0;
+  int waiting_after = -1;
+  const auto leave_early = [&]() -> asio::awaitable<void> {
+    const answer given = co_await charges.answer(post("k1"), hang_up.get_token());
+    EXPECT_EQ(given.head.status(), 409);
+    waiting_after = static_cast<int>(over.waiters());
+  };
+  const auto first = [&]() -> asio::awaitable<void> {
+    const answer given = co_await charges.answer(post("k1"));
+    EXPECT_EQ(given.head.status(), 201);
+  };
+  asio::co_spawn(io_, first(), asio::detached);
+  asio::co_spawn(io_, leave_early(), asio::detached);
+  asio::steady_timer soon{io_, 10ms};
+  soon.async_wait([&](const boost::system::error_code&) {
+    waiting_before = static_cast<int>(over.waiters());
+    hang_up.request_stop();
+  });
+  io_.run();
+  EXPECT_EQ(waiting_before, 1);
+  EXPECT_EQ(waiting_after, 0);
 }
 
 TEST_F(engine_test, a_route_that_cannot_be_safe_is_not_built) {

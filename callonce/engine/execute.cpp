@@ -80,7 +80,9 @@ asio::awaitable<std::optional<outcome>> engine::state::work_on(run& self) {
 }
 
 asio::awaitable<void> engine::state::conclude(run& self, std::optional<outcome> ended) {
-  if (!ended) {
+  if (self.taken_over) {
+    co_await conclude_taken_over(self);
+  } else if (!ended) {
     co_await conclude_failure(self);
   } else if (auto* given = std::get_if<answer>(&*ended)) {
     report(fact_kind::answered, self, given->head.status());

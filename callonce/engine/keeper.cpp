@@ -52,6 +52,7 @@ asio::awaitable<void> engine::state::renew(std::shared_ptr<run> self) {
     stop_keeping(*self);
     if (own) co_return;
     report(fact_kind::lease_lost, *self);
+    self->taken_over = true;
     self->lost.request_stop();
     co_return;
   }

@@ -65,6 +65,7 @@ class run : public std::enable_shared_from_this<run> {
   bool detached = false;
   bool kept = true;  ///< The keeper renews.
   bool told_trust_over = false;
+  bool taken_over = false;  ///< A renewal was refused: another claim has won.
   std::unique_ptr<alarm> next_renewal;
   std::unique_ptr<alarm> detached_end;
 };
@@ -119,6 +120,7 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
   // conclude.cpp: what becomes of the record, and only then of the client.
   using write = std::function<asio::awaitable<result<write_reply>>()>;
   asio::awaitable<void> conclude_answer(run& self, answer given);
+  asio::awaitable<void> conclude_taken_over(run& self);
   asio::awaitable<void> conclude_failure(run& self);
   asio::awaitable<void> conclude_indeterminate(run& self, response said);
   asio::awaitable<void> complete(run& self, answer given,
