@@ -17,6 +17,10 @@
 #include <callonce/engine/byte_stream.hpp>
 #include <callonce/engine/environment.hpp>
 
+namespace callonce {
+class route;
+}
+
 namespace callonce::beast {
 
 /// What one connection may take and how long it may take it.
@@ -70,7 +74,7 @@ class exchange {
   /// but for a 101, which keeps its Upgrade.
   /// Errors: in_doubt when the client is gone or the source was cut off; the connection closes
   /// then, so that the client sees the break.
-  [[nodiscard]] virtual asio::awaitable<result<void>> send(answer final) = 0;
+  [[nodiscard]] virtual asio::awaitable<result<void>> send(callonce::answer final) = 0;
   /// The raw connection, after a 101 was sent; it may outlive the exchange.
   virtual std::unique_ptr<byte_stream> take_stream() = 0;
 };
@@ -109,5 +113,12 @@ class server {
  private:
   std::shared_ptr<state> state_;
 };
+
+/// The service that answers every request through one route. Pre: `to` outlives the connections.
+service through(route& to);
+
+/// Serves one connection through one route, with the limits' defaults; for many connections, with
+/// limits and drain, use a `server`.
+asio::awaitable<void> serve(asio::generic::stream_protocol::socket connection, route& to);
 
 }  // namespace callonce::beast

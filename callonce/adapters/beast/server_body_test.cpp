@@ -1,6 +1,7 @@
 #include <dirent.h>
 
 #include <callonce/adapters/beast/loopback.hpp>
+#include <callonce/engine/event.hpp>
 
 namespace callonce::beast {
 namespace {
@@ -99,20 +100,30 @@ TEST(read_body, answers_an_endless_upload_soon) {
 TEST(read_body, answers_503_when_all_bodies_together_are_too_large) {
   server_limits limits;
   limits.buffered_bytes_max = 100000;
-  host to{echo(), limits};
+  callonce::detail::event let_go;
+  std::atomic<bool> holds = false;
+  const auto hold = [&](exchange& with) -> asio::awaitable<void> {
+    const auto read = co_await with.read_body(mib);
+    holds = true;
+    (void)co_await let_go.wait(system_environment(), steady_time::max());
+    (void)co_await with.send(response{200});
+  };
+  const service plain = echo();
+  host to{
+      [&](exchange& with) { return with.head().target() == "/hold" ? hold(with) : plain(with); },
+      limits};
   client holder{to};
-  const std::string request = counted(patterned(90000));
-  holder.send(std::string_view{request}.substr(0, request.size() - 1));
+  const std::string large = counted(patterned(90000));
+  holder.send("POST /hold" + large.substr(large.find(" HTTP")));
+  EXPECT_TRUE(to.becomes([&] { return holds.load(); }));
   client late{to};
-  bool refused = false;
-  for (int turn = 0; turn < 100 && !refused; ++turn) {
-    client probe{to};
-    refused = probe.ask(counted(patterned(20000))).status == 503;
-  }
-  EXPECT_TRUE(refused);
-  holder.send(std::string_view{request}.substr(request.size() - 1));
+  const reply said = late.ask(counted(patterned(20000)));
+  EXPECT_EQ(said.status, 503);
+  EXPECT_TRUE(said.has("overloaded"));
+  to.call([&] { let_go.fire(); });
   EXPECT_EQ(holder.read_reply().status, 200);
-  EXPECT_EQ(late.ask(counted(patterned(90000))).status, 200);
+  client later{to};
+  EXPECT_EQ(later.ask(large).status, 200);
 }
 
 // C95: nobody is asked to work for a body that never came.
