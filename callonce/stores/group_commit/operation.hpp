@@ -9,23 +9,29 @@
 
 namespace callonce::group_commit {
 
+/// `store::claim`, and so on, with their arguments in hand: an operation may outlive its caller.
 struct claim_call {
   claim_request wish;
 };
+/// `store::renew`
 struct renew_call {
   fence by;
 };
+/// `store::complete`
 struct complete_call {
   fence by;
   std::shared_ptr<const stored_answer> answer;
 };
+/// `store::release`
 struct release_call {
   fence by;
   std::chrono::milliseconds retention{};
 };
+/// `store::park`
 struct park_call {
   fence by;
 };
+/// `store::settle`
 struct settle_call {
   settlement decision;
   settle_reason reason;

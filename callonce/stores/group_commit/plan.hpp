@@ -27,6 +27,7 @@ enum class batch_fault {
   in_doubt,     ///< COMMIT was sent and not answered: applied, not applied, or applied later.
 };
 
+/// What a caller is to be told.
 struct answer {
   std::unique_ptr<caller> who;
   outcome what;

@@ -27,6 +27,7 @@ struct effect {
 };
 using transaction = std::vector<effect>;
 
+/// A table of records and its history.
 class database {
  public:
   moment now{};

@@ -9,6 +9,7 @@
 
 namespace callonce::group_commit::sim {
 
+/// One claim and whoever believes in it.
 struct client {
   identity id;
   claim_id claim{};
@@ -30,6 +31,7 @@ struct asked {
 /// Whether a transaction became durable after the lane had given it up.
 enum class is_late : bool { no, yes };
 
+/// Remembers what was asked and answered; names the first promise that is broken.
 class promises {
  public:
   const std::optional<std::string>& broken() const { return broken_; }

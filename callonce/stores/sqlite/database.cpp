@@ -1,10 +1,9 @@
-#include <thread>
-
 #include <sqlite3.h>
 
 #include <callonce/core/digest.hpp>
 #include <callonce/stores/sqlite/database.hpp>
 #include <callonce/stores/sqlite/misconfigured.hpp>
+#include <callonce/stores/sqlite/pause.hpp>
 
 namespace callonce::sqlite::detail {
 namespace {
@@ -15,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds patience_at_start = 5s;
 // SQLite's own handler sleeps up to 100 ms and overshoots its limit by 30 ms on average.
 constexpr std::chrono::microseconds first_pause = 200us;
-constexpr std::chrono::microseconds pause = 1ms;
+constexpr std::chrono::microseconds later_pause = 1ms;
 constexpr int quick_asks = 10;
 // What the log's file is cut back to after a burst; without it the file stays at its largest.
 constexpr const char* journal_size_limit = "pragma journal_size_limit = 67108864";
@@ -70,7 +69,7 @@ void database::configure(int cache_kib) {
 int database::on_busy(void* self, int asked_before) {
   const auto& in = *static_cast<const database*>(self);
   if (in.environment_.now() >= in.give_up_at_) return 0;
-  std::this_thread::sleep_for(asked_before < quick_asks ? first_pause : pause);
+  pause(asked_before < quick_asks ? first_pause : later_pause);
   return 1;
 }
 

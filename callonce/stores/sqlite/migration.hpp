@@ -6,6 +6,7 @@
 
 namespace callonce::sqlite::detail {
 
+/// A numbered step.
 struct migration {
   int number;
   const char* name;

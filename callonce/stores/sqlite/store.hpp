@@ -13,6 +13,7 @@
 
 namespace callonce::sqlite {
 
+/// How a file is used.
 struct options {
   /// How long a caller waits for its answer.
   std::chrono::milliseconds timeout{5000};

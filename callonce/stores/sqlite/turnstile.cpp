@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <thread>
 
 #include <sys/file.h>
 
+#include <callonce/stores/sqlite/pause.hpp>
 #include <callonce/stores/sqlite/turnstile.hpp>
 
 namespace callonce::sqlite::detail {
@@ -32,11 +32,11 @@ turnstile::turnstile(const std::filesystem::path& database, environment& in)
 // Asked again and again rather than waited for: a wait in the kernel has no deadline, and one
 // stopped process would hold up everybody for ever.
 bool turnstile::wait_for(const descriptor& file, steady_time deadline) const {
-  auto pause = first_pause;
+  auto next = first_pause;
   while (flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
     if (environment_.now() >= deadline) return false;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, longest_pause);
+    pause(next);
+    next = std::min(2 * next, longest_pause);
   }
   return true;
 }
