@@ -45,7 +45,9 @@ class environment {
   /// Unpredictable bytes: claim ids come from here.
   /// Threads: any.
   virtual void fill_random(std::span<std::byte> bytes) = 0;
-  /// Calls `action` once on `executor` when `at` has come, unless the alarm is destroyed before.
+  /// Calls `action` once on `executor` when `at` has come, unless the alarm is destroyed before;
+  /// `steady_time::max()` never comes. Post: what `action` owns goes with the call, at the latest
+  /// when the executor's context ends.
   virtual std::unique_ptr<alarm> call_at(const asio::any_io_executor& executor, steady_time at,
                                          std::function<void()> action) = 0;
 };

@@ -8,17 +8,19 @@
 
 namespace callonce::detail {
 
-// One suspended coroutine. It lives in the frame that waits; whoever ends the wait first wins.
-struct waiter : std::enable_shared_from_this<waiter> {
+// One suspended coroutine. It belongs to its alarm, so that an environment that ends ends its
+// sleepers too. Whoever ends the wait first wins.
+struct waiter {
   completion<event::end> resume;
   std::unique_ptr<alarm> at_deadline;
 
   // Posted, never called in place: the one who fires must not run the waiter's code inside its own.
+  // Pre: the caller shares the waiter.
   void finish(event::end how) {
     if (!resume) return;
-    at_deadline.reset();
     const asio::any_io_executor executor = resume.executor();
     asio::post(executor, [once = std::move(resume), how]() mutable { once(how); });
+    at_deadline.reset();
   }
 };
 
@@ -41,17 +43,13 @@ asio::awaitable<event::end> event::wait(environment& in, steady_time deadline,
   if (deadline <= in.now()) co_return end::deadline;
 
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto self = std::make_shared<waiter>();
   std::optional<std::stop_callback<std::function<void()>>> on_leave;
   auto start = [&](completion<end> resume) {
+    const auto self = std::make_shared<waiter>();
     self->resume = std::move(resume);
     std::erase_if(waiters_, [](const std::weak_ptr<waiter>& each) { return each.expired(); });
     waiters_.push_back(self);
-    if (deadline != steady_time::max()) {
-      self->at_deadline = in.call_at(executor, deadline, [weak = std::weak_ptr{self}] {
-        if (const auto alive = weak.lock()) alive->finish(end::deadline);
-      });
-    }
+    self->at_deadline = in.call_at(executor, deadline, [self] { self->finish(end::deadline); });
     if (leave.stop_possible()) {
       std::function<void()> request = [executor, weak = std::weak_ptr{self}] {
         asio::post(executor, [weak] {

@@ -11,17 +11,20 @@ namespace {
 
 class timer_alarm final : public alarm {
  public:
-  timer_alarm(const asio::any_io_executor& executor, steady_time at, std::function<void()> action)
-      : pending_(std::make_shared<pending>(executor, at, std::move(action))) {
-    pending_->timer.async_wait([call = pending_](const boost::system::error_code& fault) {
+  timer_alarm(const asio::any_io_executor& executor, steady_time at, std::function<void()> action) {
+    const auto made = std::make_shared<pending>(executor, at, std::move(action));
+    pending_ = made;
+    made->timer.async_wait([call = made](const boost::system::error_code& fault) {
       // Withdrawn between expiry and this handler: the action is gone although the wait succeeded.
       if (!fault && call->action) std::exchange(call->action, nullptr)();
     });
   }
 
   ~timer_alarm() override {
-    pending_->action = nullptr;
-    pending_->timer.cancel();
+    const std::shared_ptr<pending> call = pending_.lock();
+    if (!call) return;
+    call->action = nullptr;
+    call->timer.cancel();
   }
 
  private:
@@ -31,7 +34,8 @@ class timer_alarm final : public alarm {
     asio::steady_timer timer;
     std::function<void()> action;
   };
-  std::shared_ptr<pending> pending_;
+  // The timer's own handler keeps the call, so that it goes with the executor's context.
+  std::weak_ptr<pending> pending_;
 };
 
 class real_environment final : public environment {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <unordered_map>
+
+#include <callonce/testkit/store_decorator.hpp>
+
+namespace callonce::testkit {
+
+/// A store in which open transactions of applications hold rows: such rows can be read, and no lane
+/// waits for them.
+class holding_store final : public store_decorator {
+ public:
+  using store_decorator::store_decorator;
+
+  void hold(const identity& row) { ++held_[row]; }
+  void free(const identity& row);
+
+  asio::awaitable<result<claim_reply>> claim(const claim_request& wish) override;
+  asio::awaitable<result<write_reply>> renew(const fence& by) override;
+  asio::awaitable<result<write_reply>> complete(
+      const fence& by, std::shared_ptr<const stored_answer> answer) override;
+  asio::awaitable<result<write_reply>> release(const fence& by,
+                                               std::chrono::milliseconds retention) override;
+  asio::awaitable<result<write_reply>> park(const fence& by) override;
+  asio::awaitable<result<write_reply>> settle(const settlement& decision,
+                                              const settle_reason& reason) override;
+
+ private:
+  bool is_held(const identity& row) const { return held_.contains(row); }
+  asio::awaitable<result<record_page>> look(const identity& row);
+  template <class Rule>
+  asio::awaitable<std::optional<write_reply>> meets_holder(const identity& row, Rule rule);
+
+  std::unordered_map<identity, int, identity_hash> held_;
+};
+
+}  // namespace callonce::testkit
