@@ -96,6 +96,7 @@ std::string log::json(log_level level, std::string_view event,
   std::string line = "{\"time\":\"" + to_text(env_.wall()) + "\",\"level\":\"";
   line.append(name_of(level)).append("\",\"event\":\"").append(event).append("\"");
   for (const log_field& each : fields) {
+    if (each.empty()) continue;
     line.append(",\"").append(each.name).append("\":");
     append_value(line, each, /*always_quoted=*/true);
   }
@@ -108,6 +109,7 @@ std::string log::text(log_level level, std::string_view event,
   line.append(name_of(level)).resize(line.size() + 8 - name_of(level).size(), ' ');
   line.append(event);
   for (const log_field& each : fields) {
+    if (each.empty()) continue;
     line.append(" ").append(each.name).append("=");
     append_value(line, each, /*always_quoted=*/false);
   }

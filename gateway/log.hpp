@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,7 +13,7 @@
 
 namespace callonce::gateway {
 
-/// One named value of a log line.
+/// One named value of a log line; an empty text and an absent number leave no trace in it.
 struct log_field {
   log_field(std::string_view called, std::string_view text) : name(called), value(text) {}
   log_field(std::string_view called, const char* text)
@@ -23,9 +24,17 @@ struct log_field {
   log_field(std::string_view called, int number)
       : name(called), value(static_cast<std::uint64_t>(number < 0 ? 0 : number)) {}
   log_field(std::string_view called, double number) : name(called), value(number) {}
+  log_field(std::string_view called, std::optional<std::uint64_t> number) : name(called) {
+    if (number) value = *number;
+  }
 
   std::string_view name;
   std::variant<std::string_view, std::uint64_t, double> value;
+
+  bool empty() const noexcept {
+    const auto* text = std::get_if<std::string_view>(&value);
+    return text != nullptr && text->empty();
+  }
 };
 
 /// Writes one line for each event, as JSON or as text for people.

@@ -5,6 +5,8 @@
 #include <gateway/setting.hpp>
 #include <gtest/gtest.h>
 
+#include <callonce/core/problem.hpp>
+
 namespace callonce::gateway {
 namespace {
 
@@ -14,6 +16,19 @@ TEST(reference, the_committed_page_is_current) {
   text << file.rdbuf();
   EXPECT_EQ(text.str(), reference_page())
       << "run: callonce check --reference > docs/reference/config.md";
+}
+
+TEST(reference, the_page_of_errors_has_every_code_with_its_status) {
+  std::ifstream file(CALLONCE_SOURCE_DIR "/docs/reference/errors.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  for (int i = 0; i <= static_cast<int>(problem_code::internal_error); ++i) {
+    const auto code = static_cast<problem_code>(i);
+    const std::string row = "| " + std::to_string(default_status(code)) + " | `" +
+                            std::string{to_string(code)} + "` | " +
+                            (is_retryable(code) ? "yes" : "no") + " |";
+    EXPECT_NE(text.str().find(row), std::string::npos) << row;
+  }
 }
 
 // What a default is shown as can be written back and means the same.

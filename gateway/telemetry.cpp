@@ -16,6 +16,11 @@ bool floods(const fact& what) {
          what.kind == fact_kind::refused;
 }
 
+std::optional<std::uint64_t> unless_zero(std::uint64_t number) {
+  if (number == 0) return std::nullopt;
+  return number;
+}
+
 // What an operator can do about it, where that is not plain from the event's name.
 std::string_view advice_for(const fact& what) {
   switch (what.kind) {
@@ -97,12 +102,12 @@ void telemetry::tell(log_level level, const fact& what, std::uint64_t left_out) 
   lines_.write(level, to_string(what.kind),
                {{"route", what.route},
                 {"record", record},
-                {"attempt", std::uint64_t{what.attempt}},
-                {"status", what.status},
+                {"attempt", unless_zero(what.attempt)},
+                {"status", unless_zero(static_cast<std::uint64_t>(what.status))},
                 {"detail", detail},
-                {"count", what.count},
+                {"count", unless_zero(what.count)},
                 {"advice", advice_for(what)},
-                {"left_out", left_out}});
+                {"left_out", unless_zero(left_out)}});
 }
 
 }  // namespace callonce::gateway
