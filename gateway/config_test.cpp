@@ -65,8 +65,7 @@ TEST(config, the_defaults_are_the_contract) {
             (std::vector<std::string>{"Set-Cookie", "WWW-Authenticate", "Authentication-Info"}));
 }
 
-TEST(config, every_key_is_taken) {
-  const configuration is = accepted(R"(
+constexpr const char* whole_file = R"(
 listen = ["127.0.0.1:0", "unix:run/c.sock"]
 upstream = "unix:app.sock"
 admin = ""
@@ -119,7 +118,10 @@ path = "/v1/{kind}/*"
 name = "kinds"
 upstream = "http://other:8000"
 key = "off"
-)");
+)";
+
+TEST(config, every_key_of_the_process_is_taken) {
+  const configuration is = accepted(whole_file);
   ASSERT_EQ(is.listen.size(), 2U);
   EXPECT_EQ(is.listen[1].path, "/etc/callonce/run/c.sock");
   EXPECT_EQ(is.upstream->path, "/etc/callonce/app.sock");
@@ -131,6 +133,10 @@ key = "off"
   EXPECT_EQ(is.log.level, log_level::debug);
   EXPECT_FALSE(is.log.json);
   EXPECT_FALSE(is.log.access);
+}
+
+TEST(config, every_key_of_a_route_is_taken) {
+  const configuration is = accepted(whole_file);
   const route_settings& route = is.routes.at(0);
   EXPECT_EQ(route.policy.name, "kinds");
   EXPECT_EQ(to_text(*route.upstream), "other:8000");

@@ -33,12 +33,12 @@ constexpr chapter chapters[] = {
 };
 
 constexpr std::string_view introduction =
-    R"(<!-- Made by `callonce check --reference`; a test compares. Change the table in gateway/settings_table.cpp. -->
+    R"(<!-- Made by `callonce check --reference`; a test compares. -->
 # Configuration
 
-`callonce serve --config FILE` reads one TOML file; `callonce check --config FILE` says what is wrong with it without
-starting anything, and `callonce check --config FILE --request 'POST /v1/charges/7/capture'` shows which route a request
-gets and where each of its settings comes from.
+`callonce serve --config FILE` reads one TOML file; `callonce check --config FILE` says what is
+wrong with it without starting anything, and with `--request 'POST /v1/charges/7/capture'` which
+route a request gets and where each of its settings comes from.
 
 ```toml
 listen   = "127.0.0.1:8080"
@@ -52,13 +52,13 @@ path = "/v1/charges"
 key  = "required"
 ```
 
-- Durations are written `"250ms"`, `"5s"`, `"1m"`, `"24h"`, `"7d"`; sizes `"512B"`, `"32KiB"`, `"64MiB"`, `"1GiB"`.
+- Durations are written `"250ms"`, `"5s"`, `"1m"`, `"24h"`, `"7d"`; sizes `"512B"`, `"32KiB"`,
+  `"64MiB"`, `"1GiB"`.
 - `${NAME}` in a text is taken from the environment; a name that is not set there stops the start.
 - Relative paths start at the directory of the file.
-- An unknown key, a value out of its range or an impossible combination stops the start with one line each, which names
-  file, line and key and says what to do (exit code 1).
+- An unknown key, a value out of its range or an impossible combination stops the start with one
+  line each, which names file, line and key and says what to do (exit code 1).
 )";
-
 std::string cell(std::string_view text) {
   std::string made;
   for (const char c : text) made.append(c == '|' ? "\\|" : std::string{c});
