@@ -1,0 +1,101 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gateway/address.hpp>
+
+#include <callonce/core/policy.hpp>
+
+namespace callonce::gateway {
+
+/// Where records live.
+struct store_settings {
+  bool memory = false;  ///< `memory:`: gone with the process, for development.
+  std::filesystem::path path{"callonce.db"};  ///< Of the SQLite file otherwise.
+  std::chrono::milliseconds timeout{std::chrono::seconds{5}};
+};
+
+/// What one process takes at once, and how long it waits.
+struct limit_settings {
+  std::uint64_t connections = 10000;
+  std::uint64_t header_bytes_max = std::uint64_t{32} << 10;
+  std::chrono::milliseconds header_timeout{std::chrono::seconds{10}};
+  std::chrono::milliseconds body_timeout{std::chrono::seconds{30}};
+  std::chrono::milliseconds idle_timeout{std::chrono::seconds{75}};
+  std::chrono::milliseconds connect_timeout{std::chrono::seconds{2}};
+  std::uint64_t upstream_connections = 256;
+  /// Below the idle limit of common servers (5 s), so that a pooled connection is rarely closed
+  /// under a request.
+  std::chrono::milliseconds upstream_idle_max{std::chrono::seconds{3}};
+  std::uint64_t buffered_bytes_max = std::uint64_t{256} << 20;
+  std::uint64_t wait_slots = 1000;
+  std::uint64_t detached_slots = 256;
+  std::chrono::milliseconds drain{std::chrono::seconds{55}};
+};
+
+enum class log_level : std::uint8_t { debug, info, warning, error, off };
+
+struct log_settings {
+  log_level level = log_level::info;
+  bool json = true;
+  bool access = true;  ///< One line a request.
+};
+
+/// Where the value of a key comes from.
+struct origin {
+  enum class source : std::uint8_t { built_in, file, defaults, route, option };
+  source from = source::built_in;
+  unsigned line = 0;
+};
+
+/// One [[route]], or the [defaults] that every request without a route gets.
+struct route_settings {
+  std::string path;                  ///< Empty for the defaults.
+  std::optional<endpoint> upstream;  ///< None: the top level's.
+  policy_settings policy;
+  std::map<std::string, origin, std::less<>> origins;  ///< By key; what is absent is built in.
+};
+
+/// The whole configuration of one gateway process.
+struct configuration {
+  std::vector<endpoint> listen;
+  std::optional<endpoint> upstream;  ///< Always there in a configuration without mistakes.
+  std::optional<endpoint> admin;
+  hop_list proxies;
+  store_settings store;
+  std::optional<scope_rule> scope;  ///< Always there in a configuration without mistakes.
+  limit_settings limits;
+  log_settings log;
+  route_settings defaults;
+  std::vector<route_settings> routes;
+  std::map<std::string, origin, std::less<>> origins;  ///< Of the keys outside of routes.
+
+  configuration();
+};
+
+/// What was read. Pre for use: `mistakes` is empty.
+struct loaded_configuration {
+  configuration value;
+  std::vector<std::string>
+      mistakes;  ///< One line each: file, line, key, what is wrong, what to do.
+  std::vector<std::string> warnings;
+};
+
+/// Reads and judges a configuration file; relative paths in it start at its directory.
+loaded_configuration load_file(const std::filesystem::path& file);
+/// The same for text that is called `name` in messages.
+loaded_configuration load_text(std::string_view text, const std::string& name,
+                               const std::filesystem::path& directory);
+/// The configuration of a few keys given on the command line, as (section.key, value).
+loaded_configuration load_options(const std::vector<std::pair<std::string, std::string>>& options);
+
+}  // namespace callonce::gateway
