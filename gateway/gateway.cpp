@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -183,6 +184,8 @@ class gateway::state {
   }
 
   asio::awaitable<void> shut_down() {
+    // What ends at once must not end before the second signal is waited for, which it withdraws.
+    co_await asio::post(io_, asio::use_awaitable);
     log_.info("draining", {{"runs", std::uint64_t{engine_.runs()}},
                            {"connections", std::uint64_t{public_.connections()}}});
     const steady_time deadline = env_.now() + config_.limits.drain;
