@@ -107,10 +107,14 @@ class gateway::state {
         telemetry_(log_, counts_, env_),
         facts_(telemetry_, with.also_tell),
         store_(open_store_to_serve(config_, with.accept_new_scopes, env_)),
-        engine_(*store_, env_, &facts_, limits_of(config_)),
+        observed_(*store_, env_,
+                  [this](std::string_view operation, std::chrono::steady_clock::duration took) {
+                    counts_.count_store(operation, took);
+                  }),
+        engine_(observed_, env_, &facts_, limits_of(config_)),
         service_(config_, engine_, io_.get_executor(), log_, counts_, facts_, env_),
         admin_(*store_, counts_, env_, version),
-        purger_(*store_, env_, &facts_),
+        purger_(observed_, env_, &facts_),
         public_(
             io_.get_executor(), config_.listen,
             [this](beast::exchange& client) { return service_.answer(client); },
@@ -218,6 +222,7 @@ class gateway::state {
   telemetry telemetry_;
   both facts_;
   const std::unique_ptr<store> store_;
+  observed_store observed_;
   engine engine_;
   service service_;
   admin admin_;

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include <gateway/metrics.hpp>
+#include <gateway/observed_store.hpp>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
@@ -80,6 +81,7 @@ struct metrics::series {
     add_routes(names);
     add_claims();
     add_completions();
+    add_store();
     prometheus::BuildGauge()
         .Name("callonce_build_info")
         .Help("Always 1; the version is its label.")
@@ -130,10 +132,21 @@ struct metrics::series {
     by_application = &family.Add({{"by", "application"}});
   }
 
+  void add_store() {
+    auto& family = prometheus::BuildHistogram()
+                       .Name("callonce_store_seconds")
+                       .Help("Store operations, from the question to the durable answer.")
+                       .Register(registry);
+    for (const std::string_view name : observed_store::operations) {
+      store.emplace(name, &family.Add({{"operation", std::string{name}}}, seconds_buckets));
+    }
+  }
+
   prometheus::Registry registry;
   std::function<live_numbers()> live;
   std::map<std::string, route, std::less<>> routes;
   std::array<prometheus::Counter*, claim_kinds> claims{};
+  std::map<std::string_view, prometheus::Histogram*> store;
   prometheus::Counter* by_gateway = nullptr;
   prometheus::Counter* by_application = nullptr;
 
@@ -226,6 +239,10 @@ void metrics::count_request(std::string_view route, request_outcome how,
   if (found == series_->routes.end()) return;
   found->second.requests[index_of(how)]->Increment();
   found->second.seconds->Observe(std::chrono::duration<double>(took).count());
+}
+
+void metrics::count_store(std::string_view operation, std::chrono::steady_clock::duration took) {
+  series_->store.at(operation)->Observe(std::chrono::duration<double>(took).count());
 }
 
 std::string metrics::text() {

@@ -54,6 +54,9 @@ class metrics final : public observer {
   void count_request(std::string_view route, request_outcome how,
                      std::chrono::steady_clock::duration took);
 
+  /// Pre: `operation` is one of `observed_store::operations`.
+  void count_store(std::string_view operation, std::chrono::steady_clock::duration took);
+
   /// The text exposition format, version 0.0.4.
   std::string text();
 
