@@ -14,6 +14,7 @@
 #include <gateway/admin.hpp>
 #include <gateway/gateway.hpp>
 #include <gateway/listener.hpp>
+#include <gateway/observed_store.hpp>
 #include <gateway/service.hpp>
 #include <gateway/store_choice.hpp>
 #include <gateway/telemetry.hpp>
