@@ -139,7 +139,7 @@ answer_or_mistake answer_given(const settle_options& asked) {
   return make_answer(asked.status, std::move(headers), std::move(body));
 }
 
-// {"id": ..., "attempt": …, "status": …, "headers": [[name, value], …], "body": …}; without a status
+// {"id": …, "attempt": …, "status": …, "headers": [[name, value], …], "body": …}; without a status
 // the record is released.
 struct file_line {
   std::string id;

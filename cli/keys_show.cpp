@@ -183,7 +183,9 @@ void add_keys_list(CLI::App& keys, int& code) {
   verb->add_option("--route", asked->route, "The route's name")->type_name("NAME");
   verb->add_option("--older", asked->older, "Created at least so long ago, e.g. 5m")
       ->type_name("TIME");
-  verb->add_option("--limit", asked->limit, "How many at most (50)")->type_name("COUNT");
+  verb->add_option("--limit", asked->limit, "How many at most (50)")
+      ->type_name("COUNT")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--json", asked->json, "One JSON object a line");
   verb->callback([asked, &code] { code = list(*asked); });
 }

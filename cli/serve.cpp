@@ -72,7 +72,7 @@ protects POST and PATCH requests that carry an Idempotency-Key. RULE says whose 
 it is: header:NAME, cookie:NAME, trusted:NAME or shared. docs/reference/config.md has
 all keys of the file.
 
-Logs are JSON lines on standard output. SIGTERM and SIGINT finish what runs
+Logs are JSON lines on standard output. SIGTERM, SIGINT and SIGHUP finish what runs
 (limits.drain), a second one ends at once.
 
 Exit codes: 0 drained; 1 command line or configuration; 2 a port, file or store cannot

@@ -96,6 +96,11 @@ TEST(serve, a_busy_port_is_one_line_and_2) {
   EXPECT_EQ(second.err, "callonce: listen: " + address +
                             " is in use: stop the program that listens there, or choose another "
                             "address\n");
+  const std::string admin = "127.0.0.1:" + std::to_string(first.admin());
+  const ended third = run({"serve", "--upstream", behind.url(), "--scope", "shared", "--listen",
+                           "127.0.0.1:0", "--store", "memory:", "--admin", admin});
+  EXPECT_EQ(third.code, 2);
+  EXPECT_EQ(third.err.rfind("callonce: admin: " + admin + " is in use", 0), 0U) << third.err;
 }
 
 TEST(serve, a_store_that_cannot_be_written_is_one_line_and_2) {

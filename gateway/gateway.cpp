@@ -117,13 +117,13 @@ class gateway::state {
         admin_(*store_, counts_, env_, version),
         purger_(observed_, env_, &facts_),
         public_(
-            io_.get_executor(), config_.listen,
+            io_.get_executor(), "listen", config_.listen,
             [this](beast::exchange& client) { return service_.answer(client); },
             server_limits_of(config_), config_.limits.connections, env_),
-        signals_(io_, SIGTERM, SIGINT) {
+        signals_(io_, SIGTERM, SIGINT, SIGHUP) {
     if (config_.admin) {
       inside_.emplace(
-          io_.get_executor(), std::vector<endpoint>{*config_.admin},
+          io_.get_executor(), "admin", std::vector<endpoint>{*config_.admin},
           [this](beast::exchange& client) { return admin_.answer(client); }, beast::server_limits{},
           admin_connections, env_);
     }

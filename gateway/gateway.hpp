@@ -37,9 +37,9 @@ class gateway {
   gateway(const gateway&) = delete;
   gateway& operator=(const gateway&) = delete;
 
-  /// Serves on the calling thread until SIGTERM or SIGINT has come and everything is drained; a
-  /// second signal ends it at once.
-  /// Post: after `deadline` runs are left: end the process without destroying the gateway.
+  /// Serves on the calling thread until SIGTERM, SIGINT or SIGHUP has come and everything is
+  /// drained; a second signal ends it at once. Post: after `deadline` runs are left: end the
+  /// process without destroying the gateway.
   gateway_end run();
 
  private:

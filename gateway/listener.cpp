@@ -43,8 +43,9 @@ std::string advice(int fault) {
   }
 }
 
-[[noreturn]] void fail(const endpoint& at, const boost::system::error_code& fault) {
-  throw std::runtime_error("listen: " + to_text(at) + " " + advice(fault.value()));
+[[noreturn]] void fail(std::string_view setting, const endpoint& at,
+                       const boost::system::error_code& fault) {
+  throw std::runtime_error(std::string{setting} + ": " + to_text(at) + " " + advice(fault.value()));
 }
 
 // A socket file outlives the process that made it; one that still answers is somebody's.
@@ -55,7 +56,7 @@ void remove_stale_socket(const asio::any_io_executor& executor, const endpoint& 
   if (fault == boost::system::errc::connection_refused) ::unlink(at.path.c_str());
 }
 
-acceptor open(const asio::any_io_executor& executor, const endpoint& at) {
+acceptor open(const asio::any_io_executor& executor, std::string_view setting, const endpoint& at) {
   protocol::endpoint native;
   if (at.is_unix()) {
     remove_stale_socket(executor, at);
@@ -72,7 +73,7 @@ acceptor open(const asio::any_io_executor& executor, const endpoint& at) {
   if (!fault && !at.is_unix()) made.set_option(asio::socket_base::reuse_address(true), fault);
   if (!fault) made.bind(native, fault);
   if (!fault) made.listen(asio::socket_base::max_listen_connections, fault);
-  if (fault) fail(at, fault);
+  if (fault) fail(setting, at, fault);
   return made;
 }
 
@@ -90,14 +91,15 @@ endpoint where_is(const acceptor& open, endpoint asked) {
 
 class listener::state : public std::enable_shared_from_this<listener::state> {
  public:
-  state(asio::any_io_executor executor, const std::vector<endpoint>& at, beast::service answers,
-        const beast::server_limits& limits, std::size_t connections_max, environment& in)
+  state(asio::any_io_executor executor, std::string_view setting, const std::vector<endpoint>& at,
+        beast::service answers, const beast::server_limits& limits, std::size_t connections_max,
+        environment& in)
       : executor_(std::move(executor)),
         server_(std::move(answers), limits, in),
         connections_max_(connections_max),
         env_(in) {
     for (const endpoint& each : at) {
-      acceptors_.push_back(open(executor_, each));
+      acceptors_.push_back(open(executor_, setting, each));
       where_.push_back(where_is(acceptors_.back(), each));
     }
   }
@@ -173,10 +175,10 @@ class listener::state : public std::enable_shared_from_this<listener::state> {
   bool stopped_ = false;
 };
 
-listener::listener(asio::any_io_executor executor, const std::vector<endpoint>& at,
-                   beast::service answers, const beast::server_limits& limits,
-                   std::size_t connections_max, environment& in)
-    : state_(std::make_shared<state>(std::move(executor), at, std::move(answers), limits,
+listener::listener(asio::any_io_executor executor, std::string_view setting,
+                   const std::vector<endpoint>& at, beast::service answers,
+                   const beast::server_limits& limits, std::size_t connections_max, environment& in)
+    : state_(std::make_shared<state>(std::move(executor), setting, at, std::move(answers), limits,
                                      connections_max, in)) {}
 
 listener::~listener() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -18,10 +19,11 @@ namespace callonce::gateway {
 class listener {
  public:
   /// Opens the sockets; nothing is accepted yet. A UNIX socket that nobody listens on any more is
-  /// replaced.
+  /// replaced. `setting` is the key of the configuration that names them.
   /// Pre: `in`, and what the service refers to, outlive the connections.
   /// Errors: throws std::runtime_error with one line that says what to change.
-  listener(asio::any_io_executor executor, const std::vector<endpoint>& at, beast::service answers,
+  listener(asio::any_io_executor executor, std::string_view setting,
+           const std::vector<endpoint>& at, beast::service answers,
            const beast::server_limits& limits, std::size_t connections_max, environment& in);
   ~listener();
   listener(const listener&) = delete;
