@@ -247,7 +247,8 @@ class dispatch {
       co_await pass_interims(line);
       if (line->reader().is_decided()) break;
       if (bytes_.empty()) {
-        if (!co_await content_.fetch()) co_return false;
+        const bool fetched = co_await content_.fetch();
+        if (!fetched) co_return false;
         content_.add_to(bytes_);
       }
       failed_ = !line->write_some(bytes_);
