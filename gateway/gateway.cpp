@@ -180,7 +180,6 @@ class gateway::state {
     co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, fault));
     if (fault) co_return;
     asio::co_spawn(io_, shut_down(), asio::detached);
-    if (over_) co_return;
     co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, fault));
     if (fault) co_return;
     log_.warning("hurried", {{"runs", std::uint64_t{engine_.runs()}}});
@@ -211,7 +210,6 @@ class gateway::state {
     }
     if (inside_) inside_->close();
     service_.close();
-    over_ = true;
     signals_.cancel();
   }
 
@@ -232,7 +230,6 @@ class gateway::state {
   std::optional<listener> inside_;
   asio::signal_set signals_;
   std::stop_source stop_purging_;
-  bool over_ = false;  ///< Nothing is left that a second signal could hurry.
   gateway_end end_ = gateway_end::deadline;
 };
 

@@ -72,6 +72,13 @@ TEST(metrics, facts_are_counted_by_what_they_mean) {
   EXPECT_EQ(by.value(R"(callonce_build_info{version="0.1.0"})"), "1");
 }
 
+TEST(metrics, store_operations_are_timed_by_name) {
+  counted by;
+  by.of.count_store("claim", 3ms);
+  EXPECT_EQ(by.value(R"(callonce_store_seconds_count{operation="claim"})"), "1");
+  EXPECT_EQ(by.value(R"(callonce_store_seconds_count{operation="complete"})"), "0");
+}
+
 // C114: no client makes a series.
 TEST(metrics, the_number_of_series_does_not_grow_with_requests) {
   counted by;
