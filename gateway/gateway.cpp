@@ -36,6 +36,7 @@ engine_limits limits_of(const configuration& of) {
   engine_limits made;
   made.wait_slots = of.limits.wait_slots;
   made.detached_slots = of.limits.detached_slots;
+  made.store_patience = of.store.timeout;
   return made;
 }
 

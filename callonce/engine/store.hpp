@@ -43,12 +43,14 @@ struct record_filter {
   std::size_t limit = 50;
 };
 
+/// Some of the records that were asked for, in the order in which their keys were first claimed.
 struct record_page {
   std::vector<record> records;
   std::uint64_t next = 0;  ///< 0: no more.
   moment read_at{};
 };
 
+/// What one round of purging did.
 struct purge_reply {
   std::uint64_t bodies = 0;   ///< Answers whose body was dropped.
   std::uint64_t records = 0;  ///< Records removed.

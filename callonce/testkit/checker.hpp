@@ -150,6 +150,7 @@ class checker {
   std::deque<std::string> history_;
 };
 
+/// One run as the checker sees it, from the handler's start to its end.
 class run_mark {
  public:
   run_mark(checker& tells, std::size_t number, fence by)

@@ -25,7 +25,7 @@ std::string config_text(const application& behind, const std::string& store) {
          "[store]\nurl = \"sqlite:" +
          store +
          "\"\ntimeout = \"1s\"\n[scope]\nfrom = \"header:X-Api-Key\"\n"
-         "[defaults]\nlease = \"2s\"\ntimeout = \"1500ms\"\n";
+         "[defaults]\nlease = \"2s\"\ntimeout = \"10s\"\n";
 }
 
 reply charge(const served& gateway, const lines& headers = keyed) {
@@ -170,7 +170,9 @@ TEST(fault, a_stalled_store_refuses_new_claims_and_recovers) {
       ask_until([](const reply& of) { return of.status == 201; }, [&] { return charge(gateway); });
   EXPECT_EQ(after.status, 201);
   EXPECT_EQ(behind.calls(), 2);
-  EXPECT_EQ(ask(gateway.admin(), "GET", "/readyz").status, 200);
+  const reply ready = ask_until([](const reply& of) { return of.status == 200; },
+                                [&] { return ask(gateway.admin(), "GET", "/readyz"); });
+  EXPECT_EQ(ready.status, 200);
   EXPECT_EQ(gateway.stop(), 0);
 }
 
@@ -250,7 +252,7 @@ TEST(fault, a_damaged_answer_is_not_given_out) {
     EXPECT_EQ(charge(gateway).status, 201);
     EXPECT_EQ(gateway.stop(), 0);
   }
-  other_program{store}.execute("update callonce_answer set body = 'call 2'");
+  other_program{store}.execute("update callonce_answer set body = x'63616c6c2032'");
   served gateway{{"--config", file}};
   const reply damaged = charge(gateway);
   EXPECT_EQ(damaged.status, 409);
