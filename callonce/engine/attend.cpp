@@ -137,7 +137,8 @@ class attendance {
       shared_.detach(own, on_);
       end = co_await own->published.wait(shared_.env_, deadline);
     }
-    if (end == detail::event::end::deadline) {
+    // An answer that comes at the very moment of the deadline is waited for by nobody else.
+    if (!own->published.has_fired()) {
       own->awaited = false;
       shared_.detach(own, on_);
       problem why = about(problem_code::upstream_timeout, id_);
@@ -175,6 +176,8 @@ class attendance {
 
   answer from_memory(const run& current) const {
     if (current.stored->omitted != body_omitted::none) {
+      // Nothing may be called completed that is not: a crash would undo it.
+      if (current.unrecorded) return refuse_in_progress(lease_wait(current));
       return refuse(unavailable(id_, current.stored.get()));
     }
     return replay(*current.stored, !current.unrecorded);

@@ -10,10 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A refused or failed write is asked again soon, then ever more seldom.
-constexpr std::chrono::milliseconds first_pause = 5ms;
-constexpr std::chrono::milliseconds longest_pause = 1s;
-
 std::optional<std::uint64_t> declared_length(const response& head) {
   const std::string* text = head.headers().find("Content-Length");
   if (text == nullptr) return std::nullopt;

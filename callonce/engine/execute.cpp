@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <boost/asio/this_coro.hpp>
 
 #include <callonce/core/replay.hpp>
@@ -20,13 +22,41 @@ asio::awaitable<void> engine::state::execute(std::shared_ptr<run> self) {
   finish(self);
 }
 
+// A claim whose acknowledgement was lost may be won: it is asked for again under its own claim_id,
+// for only a write proves what happened (D-55).
+asio::awaitable<result<claim_reply>> engine::state::ask(run& self, const claim_request& wish,
+                                                        steady_time until) {
+  std::chrono::milliseconds pause = first_pause;
+  bool in_doubt = false;
+  for (;;) {
+    result<claim_reply> reply = co_await store_.claim(wish);
+    if (!reply) {
+      report_fault(self, reply.error());
+      in_doubt = in_doubt || reply.error() == errc::in_doubt;
+    }
+    // Busy is the row of this very claim, held for a moment by somebody's transaction.
+    const bool busy = reply && reply->verdict == claim_verdict::busy;
+    if (!busy && (reply || !in_doubt)) co_return reply;
+    if (env_.now() + pause >= until) co_return errc::in_doubt;
+    co_await detail::sleep_until(env_, env_.now() + pause);
+    pause = std::min(pause * 2, longest_pause);
+  }
+}
+
 asio::awaitable<bool> engine::state::win(run& self) {
   claim_request wish;
   wish.id = self.id;
   wish.fingerprint = self.asks;
-  wish.claim_id = new_claim_id(env_);
   wish.terms = self.by->terms();
-  self.reply = co_await store_.claim(wish);
+  const steady_time until = env_.now() + limits_.store_patience;
+  bool echo = false;
+  do {
+    wish.claim_id = new_claim_id(env_);
+    self.reply = co_await ask(self, wish, until);
+    // The store has given a claim back that nobody seemed to wait for: its claim_id is used up.
+    echo = self.reply && self.reply->verdict == claim_verdict::in_progress &&
+           self.reply->current.claim_id == wish.claim_id;
+  } while (echo);
 
   const bool won = self.reply && self.reply->verdict == claim_verdict::claimed;
   if (won) {
@@ -34,11 +64,24 @@ asio::awaitable<bool> engine::state::win(run& self) {
     self.trust(self.reply->sent_at);
     report(fact_kind::claimed, self);
   } else {
-    if (!self.reply) report_fault(self, self.reply.error());
     unlist(self.shared_from_this());
   }
   self.decided.fire();
+  if (!self.reply && self.reply.error() == errc::in_doubt) co_await give_back(self, wish);
   co_return won;
+}
+
+// Whoever asked has been told 503, and yet the claim may be won: then nobody may have to wait for
+// its lease.
+asio::awaitable<void> engine::state::give_back(run& self, const claim_request& wish) {
+  const steady_time until = env_.now() + self.by->settings().detached_max;
+  const result<claim_reply> reply = co_await ask(self, wish, until);
+  if (!reply || reply->verdict != claim_verdict::claimed) co_return;
+  const fence by{self.id, wish.claim_id, reply->current.attempt};
+  const auto retention = self.by->settings().released_retention;
+  const write attempt = [&] { return store_.release(by, retention); };
+  const result<write_reply> released = co_await insist(self, attempt, until);
+  if (released && released->verdict == write_verdict::done) report(fact_kind::released, self);
 }
 
 // A claim that waited long for its answer may be near its end: half of the lease must be left when

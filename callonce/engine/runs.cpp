@@ -93,9 +93,10 @@ void engine::state::detach(const std::shared_ptr<run>& self, const asio::any_io_
 
 asio::awaitable<bool> engine::state::drained(steady_time deadline) {
   if (live_ == 0) co_return true;
-  emptied_ = std::make_shared<detail::event>();
+  if (!emptied_) emptied_ = std::make_shared<detail::event>();
   const std::shared_ptr<detail::event> emptied = emptied_;
-  co_return co_await emptied->wait(env_, deadline) == detail::event::end::fired;
+  co_await emptied->wait(env_, deadline);
+  co_return live_ == 0;
 }
 
 void engine::state::report(fact_kind kind, const run& about, int status) const {

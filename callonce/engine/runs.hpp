@@ -14,6 +14,11 @@ namespace callonce {
 
 class engine_thread;
 
+/// An operation of the store that failed or was refused as busy is asked again soon, then ever more
+/// seldom.
+inline constexpr std::chrono::milliseconds first_pause{5};
+inline constexpr std::chrono::milliseconds longest_pause{1000};
+
 /// Claim, handler, keeper, judgement and completion of one attempt. Requests attach to it and leave
 /// it by answer, by their own deadline or by hanging up; none of that touches the run.
 class run : public std::enable_shared_from_this<run> {
@@ -112,7 +117,9 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
 
   // execute.cpp: the run itself, one linear coroutine.
   asio::awaitable<void> execute(std::shared_ptr<run> self);
+  asio::awaitable<result<claim_reply>> ask(run& self, const claim_request& wish, steady_time until);
   asio::awaitable<bool> win(run& self);
+  asio::awaitable<void> give_back(run& self, const claim_request& wish);
   asio::awaitable<bool> make_sure_of_lease(run& self);
   asio::awaitable<std::optional<outcome>> work_on(run& self);
   asio::awaitable<void> conclude(run& self, std::optional<outcome> ended);

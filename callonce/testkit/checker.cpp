@@ -173,7 +173,8 @@ void checker::completed(const fence& by, const std::shared_ptr<const stored_answ
   if (reply.current) of.expires_at = reply.current->expires_at;
   if (const frozen_note* before = of.current_answer(); before == nullptr) {
     freeze(of, by.claim_id, answer);
-    if (with_effect) ++of.find(by)->effects;
+    of.claims.back().completed = true;
+    if (with_effect) ++of.claims.back().effects;
   } else if (!same(*before->answer, *answer)) {
     broken(&by.id, "a completed answer was replaced");
   }
@@ -205,6 +206,7 @@ void checker::settled(const settlement& by, const write_reply& reply) {
   if (reply.verdict != write_verdict::done || !reply.current) return;
   dossier& of = about(by.id);
   if (of.is_current({by.id, by.claim_id, reply.current->attempt})) return;
+  if (!of.claims.empty()) of.claims.back().settled = true;
   claim_note note;
   note.id = by.claim_id;
   note.attempt = reply.current->attempt;
@@ -251,12 +253,13 @@ std::shared_ptr<run_mark> checker::begins(unsigned sender, const claim& won,
   const instant now = store_now_().lease;
   if (note->started) broken(&by.id, "a claim was run twice");
   if (!of.is_current(by)) {
-    if (!of.claims.back().settlement) broken(&by.id, "a run began after its claim was lost");
+    if (!note->settled) broken(&by.id, "a run began after its claim was lost");
   } else if (note->lease_until - now < note->lease * dispatch_lease_percent / 100) {
     broken(&by.id, "a run began with too little of its lease left");
   }
   for (const claim_note& other : of.claims) {
-    if (other.run != nullptr && other.lease_until > now && !of.claims.back().settlement) {
+    const bool goes_on = other.run != nullptr && !other.completed && !other.settled;
+    if (goes_on && other.lease_until > now) {
       broken(&by.id, "two runs overlap while a lease holds");
     }
   }
@@ -289,7 +292,8 @@ void checker::ends(const std::function<bool(unsigned)>& clean) {
     int effects = 0;
     for (const claim_note& each : of.claims) {
       effects += each.effects;
-      if (!each.started && !each.released && !each.settlement && clean(each.sender)) {
+      if (!each.started && !each.released && !each.settlement && !each.settled &&
+          clean(each.sender)) {
         broken(&id, "a claim was won, and neither run nor released");
       }
     }

@@ -87,7 +87,9 @@ class checker {
     std::chrono::milliseconds lease{};
     instant lease_until{};
     bool settlement = false;
+    bool settled = false;  ///< An operator has decided while it was the current one.
     bool released = false;
+    bool completed = false;   ///< What its run still sends is a copy for one client.
     run_mark* run = nullptr;  ///< While it goes on.
     bool started = false;
     bool uncertain = false;  ///< Its run has ended without a certain outcome.

@@ -29,7 +29,7 @@ class pieces final : public body_source {
 
   asio::awaitable<result<std::span<const std::byte>>> next() override {
     co_await detail::sleep_until(in_, in_.now() + pause_);
-    constexpr std::size_t piece = 24;
+    const std::size_t piece = std::max<std::size_t>(24, whole_.size() / 8);
     if (at_ >= whole_.size()) {
       mark_ = nullptr;
       if (breaks_) co_return errc::in_doubt;

@@ -2,6 +2,8 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "tests/sim/simulation.hpp"
@@ -79,7 +81,8 @@ void explain(std::uint64_t seed, const options& by) {
 }
 
 int run(const options& by) {
-  constexpr int failures_shown = 3;
+  std::map<std::string, std::uint64_t>
+      rules;  // Each broken one, with the first seed that breaks it.
   std::uint64_t failed = 0;
   std::uint64_t done = 0;
   std::uint64_t steps = 0;
@@ -94,18 +97,28 @@ int run(const options& by) {
     const bool held = one.run();
     ++done;
     steps += one.steps();
-    if (!held && ++failed <= failures_shown) explain(seed, by);
+    if (!held) {
+      ++failed;
+      // A rule that is new among the failures is worth a story.
+      std::string rule = one.broken().front();
+      rule.erase(0, rule.find(": ") == std::string::npos ? 0 : rule.find(": ") + 2);
+      const auto [place, is_new] = rules.try_emplace(rule, seed);
+      if (is_new) explain(seed, by);
+    }
     if (!held && by.until_found) {
       std::cout << "found by seed " << seed << '\n';
       return 0;
     }
     if (clock_type::now() - told > std::chrono::seconds{10}) {
       told = clock_type::now();
-      std::cout << done << " of " << by.seeds << " worlds, " << rate() << " a second" << std::endl;
+      std::cout << done << " of " << by.seeds << " worlds, " << rate() << " worlds per second"
+                << std::endl;
     }
   }
   std::cout << "seeds " << by.from << " to " << by.from + by.seeds - 1 << ", world " << by.world
-            << ": " << rate() << " worlds a second, " << steps / done << " steps each\n";
+            << ": " << rate() << " worlds per second, " << steps / done << " steps each\n";
+  for (const auto& [rule, seed] : rules)
+    std::cout << "broken by seed " << seed << ": " << rule << '\n';
   std::cout << done - failed << " passed, " << failed << " failed\n";
   if (by.until_found) {
     std::cout << "the fault was not found\n";

@@ -77,6 +77,8 @@ scenario draw_mixed(random_stream& from) {
   drawn.handler_max = from.pick({10ms, 300ms, 2000ms, 6000ms});
   drawn.obeys_lost = from.chance(50);
   if (from.chance(20)) drawn.does.never_ends = 2;
+  // A handler that never ends and never listens keeps its slot for ever.
+  if (drawn.does.never_ends > 0 && !drawn.obeys_lost) drawn.limits.detached_slots = 256;
   if (from.chance(20)) drawn.does.unknown = 2;
   if (from.chance(30)) drawn.does.co_commits = 10;
   drawn.faults_end = from.between<world_time>(3s, 12s);

@@ -68,8 +68,9 @@ class simulation {
   // traffic.cpp: clients and their requests.
   std::shared_ptr<exchange> make_exchange(const customer& by, bool other_payload);
   void send(const std::shared_ptr<exchange>& asked);
-  asio::awaitable<void> serve(server& at, std::shared_ptr<exchange> asked);
-  void arrive(const std::shared_ptr<exchange>& answered, bool may_be_lost);
+  struct connection;
+  asio::awaitable<void> serve(std::shared_ptr<connection> over);
+  void arrive(const std::shared_ptr<exchange>& answered);
   asio::awaitable<void> client();
   asio::awaitable<void> probe(customer of);
   customer draw_customer();

@@ -48,43 +48,45 @@ std::shared_ptr<exchange> simulation::make_exchange(const customer& by, bool oth
   return made;
 }
 
+// Whatever becomes of the one who serves it, the client learns that the connection has ended.
+struct simulation::connection {
+  connection(simulation& where, server& to, std::shared_ptr<exchange> of)
+      : in(where), at(to), asked(std::move(of)) {
+    ++at.open;
+  }
+  ~connection() {
+    --at.open;
+    in.arrive(asked);
+  }
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+
+  simulation& in;
+  server& at;
+  const std::shared_ptr<exchange> asked;
+};
+
 void simulation::send(const std::shared_ptr<exchange>& asked) {
   server& chosen = *servers_[world_.random().below(servers_.size())];
   world_.after(world_.random().between<world_time>(10us, 2ms), [this, asked, &chosen] {
-    if (!chosen.up()) {
-      arrive(asked, false);
-      return;
-    }
-    asio::co_spawn(chosen.machine->executor(), serve(chosen, asked), asio::detached);
+    auto accepted = std::make_shared<connection>(*this, chosen, asked);
+    if (!chosen.up()) return;
+    asio::co_spawn(chosen.machine->executor(), serve(std::move(accepted)), asio::detached);
   });
 }
 
 // News travels to the client; nothing in `got` says that the connection broke.
-void simulation::arrive(const std::shared_ptr<exchange>& answered, bool may_be_lost) {
-  const bool lost = may_be_lost && !trouble_over_ && world_.random().chance(scenario_.lost_answers);
+void simulation::arrive(const std::shared_ptr<exchange>& answered) {
+  const bool lost = !trouble_over_ && world_.random().chance(scenario_.lost_answers);
   if (lost) answered->got.reset();
   world_.after(world_.random().between<world_time>(10us, 2ms),
                [answered] { answered->arrived.fire(); });
 }
 
-asio::awaitable<void> simulation::serve(server& at, std::shared_ptr<exchange> asked) {
-  // Whatever becomes of this coroutine, the client learns that the connection has ended.
-  struct connection {
-    simulation& in;
-    server& at;
-    std::shared_ptr<exchange> asked;
-    connection(simulation& where, server& here, std::shared_ptr<exchange> of)
-        : in(where), at(here), asked(std::move(of)) {
-      ++at.open;
-    }
-    ~connection() {
-      --at.open;
-      in.arrive(asked, true);
-    }
-  };
-  const connection lasts{*this, at, asked};
+asio::awaitable<void> simulation::serve(std::shared_ptr<connection> over) {
+  const std::shared_ptr<exchange> asked = over->asked;
   request what = asked->what;
-  answer given = co_await at.charges->answer(std::move(what), asked->left.get_token());
+  answer given = co_await over->at.charges->answer(std::move(what), asked->left.get_token());
   checker_.told(asked->as, given.head, given.rest == nullptr);
   bool whole = true;
   if (given.rest) {
