@@ -55,6 +55,15 @@ void engine::state::publish(run& self, answer given) {
 
 // The record moved on without us: its answer, if it has one, is the only one anybody may see.
 void engine::state::publish_refused(run& self, const write_reply& refused) {
+  // Past its retention the key may belong to another request by now: its answer is not for us.
+  if (refused.current && refused.current->fingerprint != self.asks) {
+    problem why = about(problem_code::key_reused, self);
+    why.status = self.by->settings().on_mismatch;
+    if (!self.taken_over) report(fact_kind::lease_lost, self);
+    report_refusal(*self.by, &self.id, why);
+    publish(self, to_response(why, self.by->settings().problem_base));
+    return;
+  }
   if (refused.current && refused.current->state == record_state::completed) {
     publish_stored(self, *refused.current);
     return;
@@ -295,7 +304,8 @@ asio::awaitable<bool> engine::state::read_back(run& self) {
   std::chrono::milliseconds pause = first_pause;
   for (;;) {
     const result<record_page> page = co_await store_.find(own);
-    if (page && !page->records.empty() && page->records.front().state == record_state::completed) {
+    if (page && !page->records.empty() && page->records.front().state == record_state::completed &&
+        page->records.front().fingerprint == self.asks) {
       publish_stored(self, page->records.front());
       co_return true;
     }

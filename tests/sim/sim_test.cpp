@@ -46,6 +46,11 @@ TEST(sim, rules_hold_where_owners_come_back_from_the_dead) {
 }
 
 // The promise on which every printed seed rests.
+// Its record had expired and belonged to another request when a stalled release came through.
+TEST(sim, a_late_owner_never_sees_the_answer_to_another_payload) {
+  expect_holds(104078, "mixed");
+}
+
 TEST(sim, equal_seeds_have_equal_histories) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     simulation one{seed, "mixed"};
