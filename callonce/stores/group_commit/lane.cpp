@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
 #include <callonce/engine/completion.hpp>
@@ -45,6 +46,9 @@ suspended& suspended_of(const answer& ended) {
 
 struct delivery {
   asio::any_io_executor to;
+  // Whoever is resumed may be the last work of its executor and let it end, while this thread is
+  // still inside the post that resumed it.
+  asio::executor_work_guard<asio::any_io_executor> alive;
   answers ended;
 };
 
@@ -61,7 +65,7 @@ std::vector<delivery> by_executor(answers ended) {
     auto same = std::find_if(last_few, made.end(),
                              [&](const delivery& earlier) { return earlier.to == to; });
     if (same == made.end()) {
-      made.push_back({to, {}});
+      made.push_back({to, asio::make_work_guard(to), {}});
       same = std::prev(made.end());
     }
     same->ended.push_back(std::move(each));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <sqlite3.h>
 
@@ -82,6 +83,8 @@ asio::awaitable<result<Reply>> desk::ask(Work work) {
     auto waiting = std::make_shared<completion>(std::move(resuming));
     const auto task = [waiting, work] {
       const asio::any_io_executor executor = waiting->executor();
+      // Keeps the executor from ending while this thread is still inside the post.
+      const auto alive = asio::make_work_guard(executor);
       asio::post(executor, [waiting, said = work()]() mutable { (*waiting)(std::move(said)); });
     };
     {
