@@ -89,7 +89,8 @@ void checker::claim_won(unsigned sender, const claim_request& wish, const claim_
     }
     return;
   }
-  const bool expired = of.expires_at <= reply.judged_at.wall;
+  const bool gone = reply.kind == claim_kind::first;
+  const bool expired = of.expires_at <= (gone ? purged_to_ : reply.judged_at.wall);
   const bool new_life = reply.kind == claim_kind::first || reply.kind == claim_kind::after_expiry;
   if (!of.claims.empty()) {
     const claim_note& last = of.claims.back();
@@ -216,6 +217,10 @@ void checker::settled(const settlement& by, const write_reply& reply) {
   of.state = record_state::released;
   of.expires_at = reply.current->expires_at;
   if (by.answer) freeze(of, by.claim_id, by.answer);
+}
+
+void checker::purged() {
+  purged_to_ = std::max(purged_to_, store_now_().wall);
 }
 
 void checker::seen(const record& found) {

@@ -134,6 +134,7 @@ class checker {
   void parked(const fence& by, const write_reply& reply);
   void settled(const settlement& by, const write_reply& reply);
   void seen(const record& found);
+  void purged();
   void freeze(dossier& of, const callonce::claim_id& by,
               const std::shared_ptr<const stored_answer>& answer);
 
@@ -146,6 +147,7 @@ class checker {
   std::vector<std::unique_ptr<witness>> witnesses_;
   std::vector<std::unique_ptr<listener>> listeners_;
   std::unordered_map<identity, dossier, identity_hash> dossiers_;
+  instant purged_to_{};  ///< What had expired by then may be gone.
   std::vector<run_note> runs_;
   std::vector<std::string> broken_;
   bool keeps_history_ = false;

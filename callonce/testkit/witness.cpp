@@ -111,6 +111,7 @@ asio::awaitable<result<record_page>> checker::witness::find(const record_filter&
 
 asio::awaitable<result<purge_reply>> checker::witness::purge(std::size_t limit) {
   result<purge_reply> reply = co_await inner().purge(limit);
+  tells_.purged();
   if (reply && reply->bodies + reply->records + reply->parked > 0) {
     tells_.trace([&] {
       return "  store: node " + std::to_string(sender_) + " purges " +
