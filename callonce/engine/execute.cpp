@@ -92,7 +92,10 @@ asio::awaitable<bool> engine::state::make_sure_of_lease(run& self) {
   if (enough()) co_return true;
 
   const fence by = self.fenced_by();
-  const result<write_reply> reply = co_await store_.renew(by);
+  // A held row cannot be taken over, but neither was its lease stamped anew: it is asked again.
+  const write renewal = [&] { return store_.renew(by); };
+  const result<write_reply> reply =
+      co_await insist(self, renewal, env_.now() + limits_.store_patience);
   if (reply && reply->verdict == write_verdict::lease_lost) {
     publish_refused(self, *reply);
     co_return false;
@@ -100,7 +103,6 @@ asio::awaitable<bool> engine::state::make_sure_of_lease(run& self) {
   if (reply) self.trust(reply->sent_at);
   if (reply && enough()) co_return true;
 
-  if (!reply) report_fault(self, reply.error());
   problem why{problem_code::store_unavailable};
   why.record_id = self.id.record_id();
   report_refusal(*self.by, &self.id, why);

@@ -51,6 +51,11 @@ TEST(sim, a_late_owner_never_sees_the_answer_to_another_payload) {
   expect_holds(104078, "mixed");
 }
 
+// A renewal that met a held row had renewed nothing.
+TEST(sim, no_run_begins_on_a_renewal_that_was_only_busy) {
+  expect_holds(40357, "mixed");
+}
+
 TEST(sim, equal_seeds_have_equal_histories) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     simulation one{seed, "mixed"};
