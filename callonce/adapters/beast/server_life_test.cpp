@@ -1,3 +1,7 @@
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/write.hpp>
+
 #include <callonce/adapters/beast/loopback.hpp>
 #include <callonce/engine/event.hpp>
 
@@ -209,6 +213,27 @@ TEST(peer, is_the_address_without_its_port) {
   }};
   client one{to};
   EXPECT_EQ(one.ask(get).body, "127.0.0.1");
+}
+
+// Connections keep what they need; the io_context takes the last of them with it.
+TEST(server, may_go_before_its_connections) {
+  asio::io_context io{1};
+  asio::local::stream_protocol::socket near{io};
+  asio::local::stream_protocol::socket far{io};
+  asio::local::connect_pair(near, far);
+  {
+    server gone{[](exchange& with) -> asio::awaitable<void> {
+      (void)co_await with.send(response{200, "text/plain", with.peer()});
+    }};
+    asio::co_spawn(io, gone.serve(std::move(near)), asio::detached);
+    io.poll();
+    EXPECT_EQ(gone.connections(), 1U);
+  }
+  asio::write(far, asio::buffer(get));
+  io.poll();
+  std::string said(1000, '\0');
+  said.resize(far.read_some(asio::buffer(said)));
+  EXPECT_TRUE(said.ends_with("unix")) << said;
 }
 
 }  // namespace
