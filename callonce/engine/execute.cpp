@@ -23,11 +23,10 @@ asio::awaitable<void> engine::state::execute(std::shared_ptr<run> self) {
 }
 
 // A claim whose acknowledgement was lost may be won: it is asked for again under its own claim_id,
-// for only a write proves what happened (D-55).
+// for only a write proves what happened (D-55). Any other fault is final, unless a doubt stands.
 asio::awaitable<result<claim_reply>> engine::state::ask(run& self, const claim_request& wish,
-                                                        steady_time until) {
+                                                        steady_time until, bool in_doubt) {
   std::chrono::milliseconds pause = first_pause;
-  bool in_doubt = false;
   for (;;) {
     result<claim_reply> reply = co_await store_.claim(wish);
     if (!reply) {
@@ -52,7 +51,7 @@ asio::awaitable<bool> engine::state::win(run& self) {
   bool echo = false;
   do {
     wish.claim_id = new_claim_id(env_);
-    self.reply = co_await ask(self, wish, until);
+    self.reply = co_await ask(self, wish, until, false);
     // The store has given a claim back that nobody seemed to wait for: its claim_id is used up.
     echo = self.reply && self.reply->verdict == claim_verdict::in_progress &&
            self.reply->current.claim_id == wish.claim_id;
@@ -75,7 +74,7 @@ asio::awaitable<bool> engine::state::win(run& self) {
 // its lease.
 asio::awaitable<void> engine::state::give_back(run& self, const claim_request& wish) {
   const steady_time until = env_.now() + self.by->settings().detached_max;
-  const result<claim_reply> reply = co_await ask(self, wish, until);
+  const result<claim_reply> reply = co_await ask(self, wish, until, true);
   if (!reply || reply->verdict != claim_verdict::claimed) co_return;
   const fence by{self.id, wish.claim_id, reply->current.attempt};
   const auto retention = self.by->settings().released_retention;

@@ -117,7 +117,8 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
 
   // execute.cpp: the run itself, one linear coroutine.
   asio::awaitable<void> execute(std::shared_ptr<run> self);
-  asio::awaitable<result<claim_reply>> ask(run& self, const claim_request& wish, steady_time until);
+  asio::awaitable<result<claim_reply>> ask(run& self, const claim_request& wish, steady_time until,
+                                         bool in_doubt);
   asio::awaitable<bool> win(run& self);
   asio::awaitable<void> give_back(run& self, const claim_request& wish);
   asio::awaitable<bool> make_sure_of_lease(run& self);
