@@ -162,6 +162,8 @@ class attendance {
       }
       co_return differs(reply.current);
     }
+    // What this process knows of the record counts while others cannot have changed it.
+    if (!answers_for_store(current)) co_return std::nullopt;
     if (current.asks != asks_) co_return refuse_mismatch(current.stored != nullptr);
     if (current.stored) co_return from_memory(current);
     if (current.finished) co_return std::nullopt;

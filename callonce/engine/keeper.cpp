@@ -32,6 +32,8 @@ void engine::state::stop_keeping(run& self) {
 
 asio::awaitable<void> engine::state::renew(std::shared_ptr<run> self) {
   const asio::any_io_executor on = co_await asio::this_coro::executor;
+  // The run, and with it perhaps the engine, may have ended before this began.
+  if (!self->kept) co_return;
   const auto lease = self->by->settings().lease;
   const fence by = self->fenced_by();
   const result<write_reply> reply = co_await store_.renew(by);
@@ -56,9 +58,14 @@ asio::awaitable<void> engine::state::renew(std::shared_ptr<run> self) {
     self->lost.request_stop();
     co_return;
   }
-  // A row held by an open transaction cannot be taken over: busy counts as alive.
+  // A row held by an open transaction cannot be taken over: busy counts as alive. But its lease has
+  // not grown, and the transaction may end at any moment.
   self->trust(reply->sent_at);
   self->told_trust_over = false;
+  if (reply->verdict == write_verdict::busy) {
+    keep(self, on, env_.now() + retry_after(lease));
+    co_return;
+  }
   report(fact_kind::renewed, *self);
   keep(self, on, reply->sent_at + lease * 2 / 3);
 }

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -30,13 +31,15 @@ struct asked {
 ///
 ///  - a completed answer never changes, and every replay equals it byte for byte (I5, I10)
 ///  - while leases hold, runs of one key never overlap; a run begins only under its own live lease
+///  - a live owner keeps its lease for as long as its run goes on
 ///  - a claim is released only when its run has surely ended (I13), and completed only by its owner
 ///  - a mismatch never executes and never sees the other's answer; scopes never see each other
 ///  - no client sees a made-up success: each answer is a run's own, and it is durable before it is
 ///    sent, unless it says otherwise (I9)
 ///  - `Idempotent-Replayed` is present exactly when another request's claim completed the record
 ///  - an effect that commits with its completion happens once (I7)
-///  - a claim that a live node has won is run or released
+///  - a claim that a live node has won is run or released, and the final answer of its run
+///    is recorded, however late it comes (D-41)
 class checker {
  public:
   /// `store_now` reads the store's own clocks.
@@ -59,6 +62,15 @@ class checker {
   /// The history is over, faults have stopped and time has passed: what is left is for ever.
   /// `clean(sender)`: it has neither crashed nor been paused, and nothing it sent came late.
   void ends(const std::function<bool(unsigned)>& clean);
+  /// From now on whoever is `steady(sender)` is expected to keep the leases of its runs: it lives,
+  /// it was never paused, and its store answers every request soon.
+  void expect_kept(std::function<bool(unsigned)> steady) { steady_ = std::move(steady); }
+
+  /// How often engines have reported this.
+  std::uint64_t reported(fact_kind kind) const {
+    const auto found = reported_.find(kind);
+    return found == reported_.end() ? 0 : found->second;
+  }
 
   /// A rule was broken; for rules that only the caller can judge.
   void broken(const identity* about, std::string rule);
@@ -92,6 +104,7 @@ class checker {
     bool completed = false;   ///< What its run still sends is a copy for one client.
     run_mark* run = nullptr;  ///< While it goes on.
     bool started = false;
+    bool abandoned = false;  ///< Its engine has said that it no longer keeps the lease.
     bool uncertain = false;  ///< Its run has ended without a certain outcome.
     int effects = 0;
   };
@@ -105,6 +118,7 @@ class checker {
     callonce::fingerprint asks;
     callonce::claim_id by{};
     std::uint64_t exchange = 0;
+    unsigned sender = 0;
     int status = 0;
     std::string body;
     bool final = false;
@@ -144,11 +158,13 @@ class checker {
 
   const world& world_;
   const std::function<moment()> store_now_;
+  std::function<bool(unsigned)> steady_;
   std::vector<std::unique_ptr<witness>> witnesses_;
   std::vector<std::unique_ptr<listener>> listeners_;
   std::unordered_map<identity, dossier, identity_hash> dossiers_;
   instant purged_to_{};  ///< What had expired by then may be gone.
   std::vector<run_note> runs_;
+  std::map<fact_kind, std::uint64_t> reported_;
   std::vector<std::string> broken_;
   bool keeps_history_ = false;
   std::deque<std::string> history_;

@@ -89,4 +89,10 @@ asio::awaitable<result<write_reply>> holding_store::settle(const settlement& dec
   co_return co_await inner().settle(decision, reason);
 }
 
+store_traits holding_store::traits() const {
+  store_traits made = inner().traits();
+  made.co_commit = co_commit_;
+  return made;
+}
+
 }  // namespace callonce::testkit

@@ -10,7 +10,8 @@ namespace callonce::testkit {
 /// waits for them.
 class holding_store final : public store_decorator {
  public:
-  using store_decorator::store_decorator;
+  /// With `co_commit` the applications may complete records in such a transaction.
+  holding_store(store& inner, bool co_commit) : store_decorator(inner), co_commit_(co_commit) {}
 
   void hold(const identity& row) { ++held_[row]; }
   void free(const identity& row);
@@ -24,6 +25,7 @@ class holding_store final : public store_decorator {
   asio::awaitable<result<write_reply>> park(const fence& by) override;
   asio::awaitable<result<write_reply>> settle(const settlement& decision,
                                               const settle_reason& reason) override;
+  store_traits traits() const override;
 
  private:
   bool is_held(const identity& row) const { return held_.contains(row); }
@@ -31,6 +33,7 @@ class holding_store final : public store_decorator {
   template <class Rule>
   asio::awaitable<std::optional<write_reply>> meets_holder(const identity& row, Rule rule);
 
+  const bool co_commit_;
   std::unordered_map<identity, int, identity_hash> held_;
 };
 

@@ -123,6 +123,12 @@ asio::awaitable<result<purge_reply>> checker::witness::purge(std::size_t limit) 
 }
 
 void checker::listener::on(const fact& what) {
+  ++tells_.reported_[what.kind];
+  if (what.kind == fact_kind::abandoned && what.id != nullptr) {
+    for (claim_note& each : tells_.about(*what.id).claims) {
+      if (each.sender == sender_ && each.attempt == what.attempt) each.abandoned = true;
+    }
+  }
   tells_.trace([&] {
     std::string line = "node " + std::to_string(sender_) + " ";
     line.append(to_string(what.kind));

@@ -124,16 +124,26 @@ response application::draw_response(const plan& drawn, std::size_t run) {
   return response{status, std::move(headers), std::move(body)};
 }
 
+// What the policy makes of an answer says what the checker may expect of it.
+void application::say(run_mark& mark, const response& head, std::string body) {
+  const auto verdict = judge(policy{by_.policy}, head).verdict;
+  mark.answers(head.status(), std::move(body), verdict == judgement::kind::complete);
+  if (verdict == judgement::kind::keep || verdict == judgement::kind::park) mark.ends_uncertain();
+}
+
 outcome application::stream(const plan& drawn, workplace at, std::shared_ptr<run_mark> mark) {
   response head = draw_response(drawn, mark->number());
   const bool over = drawn.does == kind::over_cap;
   const std::size_t length = over ? by_.policy.response_body_max + 60 : 60;
   std::string whole = std::string{head.body_text()};
   if (whole.size() < length) whole.resize(length, '+');
-  const bool final = drawn.does == kind::streamed || over;
   const bool breaks = drawn.does == kind::cut_off;
-  if (breaks) mark->ends_uncertain();
-  mark->answers(head.status(), whole, final);
+  if (breaks) {
+    mark->ends_uncertain();
+    mark->answers(head.status(), whole, false);
+  } else {
+    say(*mark, head, whole);
+  }
   response empty{head.status(), head.headers(), {}};
   if (world_.random().below(2) == 0 && !breaks) {
     empty.header("Content-Length", std::to_string(whole.size()));
@@ -155,16 +165,25 @@ outcome application::end(const plan& drawn, workplace at, std::shared_ptr<run_ma
       break;
   }
   response made = draw_response(drawn, mark->number());
-  const bool final = drawn.does == kind::created || drawn.does == kind::declined ||
-                     drawn.does == kind::empty || drawn.does == kind::never_ends;
-  mark->answers(made.status(), std::string{made.body_text()}, final);
-  if (drawn.does == kind::throws) throw std::runtime_error{"the application failed"};
-  if (drawn.does == kind::not_executed) return not_executed{std::move(made)};
-  if (drawn.does == kind::indeterminate) {
-    mark->ends_uncertain();
-    return indeterminate{std::move(made)};
+  std::string body{made.body_text()};
+  switch (drawn.does) {
+    case kind::throws:
+      mark->answers(500, std::move(body), false);
+      throw std::runtime_error{"the application failed"};
+    case kind::not_executed:
+      mark->answers(made.status(), std::move(body), false);
+      return not_executed{std::move(made)};
+    case kind::indeterminate:
+      mark->answers(made.status(), std::move(body), false);
+      mark->ends_uncertain();
+      return indeterminate{std::move(made)};
+    case kind::unknown:
+      made.header("Idempotency-Outcome", "unknown");
+      break;
+    default:
+      break;
   }
-  if (drawn.does == kind::unknown) made.header("Idempotency-Outcome", "unknown");
+  say(*mark, made, std::move(body));
   return answer{std::move(made)};
 }
 
@@ -174,7 +193,7 @@ asio::awaitable<outcome> application::co_commit(workplace at, const claim& won,
                                                 std::shared_ptr<run_mark> mark) {
   plan drawn;
   response made = draw_response(drawn, mark->number());
-  mark->answers(made.status(), std::string{made.body_text()}, true);
+  mark->answers(made.status(), std::string{made.body_text()}, false);
   auto frozen = std::make_shared<const stored_answer>(
       freeze(made, by_.policy.replay_headers_drop, by_.policy.response_body_max));
   const fence by = won.fenced_by();
@@ -182,6 +201,7 @@ asio::awaitable<outcome> application::co_commit(workplace at, const claim& won,
   const bool done = reply && reply->verdict == write_verdict::done;
   const bool lost = !reply && reply.error() == errc::in_doubt;
   const bool cut = world_.random().chance(30);
+  if (done) mark->answers(made.status(), std::string{made.body_text()}, true);
   if (lost || (done && cut)) {
     mark->ends_uncertain();
     co_return indeterminate{};

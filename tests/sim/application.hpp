@@ -52,6 +52,7 @@ class application {
   };
   plan draw_plan();
   response draw_response(const plan& drawn, std::size_t run);
+  void say(testkit::run_mark& mark, const response& head, std::string body);
   outcome end(const plan& drawn, workplace at, std::shared_ptr<testkit::run_mark> mark);
   outcome stream(const plan& drawn, workplace at, std::shared_ptr<testkit::run_mark> mark);
   asio::awaitable<outcome> co_commit(workplace at, const claim& won,

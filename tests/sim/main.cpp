@@ -26,7 +26,7 @@ constexpr std::string_view usage =
     "callonce-sim [--seeds N] [--from S] [--world NAME] [--twin NAME] [--until-found] [--history]\n"
     "  --seeds N      how many worlds (default 1000), one for each seed from --from on\n"
     "  --from S       the first seed (default 1); one seed reproduces one world exactly\n"
-    "  --world NAME   mixed (default), calm, storm, lost_replies, zombies\n"
+    "  --world NAME   mixed (default), calm, storm, lost_replies, zombies, held\n"
     "  --twin NAME    a store broken on purpose; exit 0 when the fault is found\n"
     "  --until-found  the same for a simulator that is itself broken on purpose\n"
     "  --history      print the whole history of each failing world\n";

@@ -25,6 +25,13 @@ void draw_policy(random_stream& from, policy_settings& is) {
   is.response_body_max = from.pick<std::uint64_t>({0, 64, 4096, 4096});
   is.retention = from.pick({milliseconds{1h}, milliseconds{1h}, 1000ms, 4000ms});
   is.key_retention = is.retention * from.pick({1, 2, 7});
+  is.on_mismatch = from.pick({422, 422, 400, 409});
+  is.on_in_progress = from.pick({409, 409, 425});
+  if (from.chance(20)) {
+    using rule = outcome_rule;
+    is.outcome[from.pick({201, 402, 503, 4, 5})] =
+        from.pick({rule::complete, rule::release, rule::keep});
+  }
   is.released_retention = from.pick({milliseconds{1h}, milliseconds{1min}, 500ms});
 }
 
@@ -37,7 +44,7 @@ void draw_limits(random_stream& from, engine_limits& limits) {
 }
 
 void draw_faults(random_stream& from, store_faults& faults) {
-  faults.timeout = from.pick({100ms, 100ms, 1000ms});
+  faults.timeout = from.pick({100ms, 100ms, 1000ms, 3000ms});
   if (from.chance(30)) return;
   const unsigned level = from.pick({2U, 5U, 15U, 40U});
   faults.unavailable = up_to(from, level);
@@ -123,13 +130,23 @@ scenario draw_zombies(random_stream& from) {
   drawn.handler_max = from.pick({300ms, 2000ms});
   drawn.tries_max = 5;
   drawn.pause_max = 2000ms;
+  if (from.chance(50)) drawn.policy.retention = drawn.policy.key_retention = 1s;
+  return drawn;
+}
+
+// Transactions of others hold the rows while the store is slow.
+scenario draw_held(random_stream& from) {
+  scenario drawn = draw_mixed(from);
+  drawn.holds = 6 + up_to(from, 6);
+  drawn.faults.timeout = 3000ms;
+  drawn.faults.slow = 10 + up_to(from, 40);
   return drawn;
 }
 
 }  // namespace
 
 std::vector<std::string_view> world_names() {
-  return {"mixed", "calm", "storm", "lost_replies", "zombies"};
+  return {"mixed", "calm", "storm", "lost_replies", "zombies", "held"};
 }
 
 scenario draw_scenario(std::string_view name, random_stream& from) {
@@ -150,6 +167,8 @@ scenario draw_scenario(std::string_view name, random_stream& from) {
     drawn = draw_lost_replies(from);
   } else if (name == "zombies") {
     drawn = draw_zombies(from);
+  } else if (name == "held") {
+    drawn = draw_held(from);
   } else {
     throw std::invalid_argument("no world is called " + std::string{name});
   }

@@ -30,7 +30,7 @@ simulation::simulation(std::uint64_t seed, std::string_view world_name, std::str
       outside_(world_, draw_clock(draws_)),
       memory_(store_side_, [this] { return store_now(); }),
       twin_(testkit::make_broken_store(twin, memory_)),
-      rows_(twin_ ? *twin_ : memory_),
+      rows_(twin_ ? *twin_ : memory_, scenario_.does.co_commits > 0),
       weather_(world_, scenario_.faults),
       checker_(world_, [this] { return store_now(); }),
       application_(world_, checker_, scenario_) {
@@ -110,6 +110,12 @@ bool simulation::run_until_idle(const std::size_t& busy, world_time until) {
 
 bool simulation::run() {
   plan_trouble();
+  const store_faults& faults = scenario_.faults;
+  const bool healthy =
+      faults.unavailable + faults.lost_request + faults.lost_reply + faults.late + faults.slow ==
+          0 &&
+      scenario_.stalls == 0 && scenario_.holds == 0;
+  if (healthy) checker_.expect_kept([this](unsigned sender) { return clean_[sender]; });
   clients_left_ = scenario_.clients;
   for (unsigned each = 0; each < scenario_.clients; ++each) {
     asio::co_spawn(outside_.executor(), client(), asio::detached);
@@ -134,7 +140,6 @@ bool simulation::run() {
   run_until_idle(for_the_rest, world_.now() + bound);
   if (!checker_.failed()) check_slots();
 
-  const store_faults& faults = scenario_.faults;
   const bool prompt = faults.late == 0 && faults.slow == 0 && faults.timeout == 100ms &&
                       scenario_.stalls == 0 && scenario_.holds == 0 &&
                       scenario_.limits.store_patience >= 1s;

@@ -38,6 +38,7 @@ class simulation {
   const scenario& drawn() const noexcept { return scenario_; }
   const std::vector<std::string>& broken() const noexcept { return checker_.all_broken(); }
   const std::deque<std::string>& history() const noexcept { return checker_.history(); }
+  std::uint64_t reported(fact_kind kind) const { return checker_.reported(kind); }
   std::uint64_t steps() const noexcept { return world_.steps(); }
 
  private:
@@ -71,6 +72,7 @@ class simulation {
   struct connection;
   asio::awaitable<void> serve(std::shared_ptr<connection> over);
   void arrive(const std::shared_ptr<exchange>& answered);
+  void check_punctual(const exchange& told, const response& answer);
   asio::awaitable<void> client();
   asio::awaitable<void> probe(customer of);
   customer draw_customer();

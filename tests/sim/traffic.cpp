@@ -88,6 +88,7 @@ asio::awaitable<void> simulation::serve(std::shared_ptr<connection> over) {
   request what = asked->what;
   answer given = co_await over->at.charges->answer(std::move(what), asked->left.get_token());
   checker_.told(asked->as, given.head, given.rest == nullptr);
+  check_punctual(*asked, given.head);
   bool whole = true;
   if (given.rest) {
     std::string body{given.head.body_text()};
@@ -106,6 +107,22 @@ asio::awaitable<void> simulation::serve(std::shared_ptr<connection> over) {
     checker_.told(asked->as, given.head, whole);
   }
   asked->got = std::move(given.head);
+}
+
+// Where nothing fails, deadlines are kept: `wait` by duplicates, `timeout` by the first (I14,
+// C-05).
+void simulation::check_punctual(const exchange& told, const response& answer) {
+  if (scenario_.name != "calm" || trouble_over_) return;
+  constexpr world_time slack = 100ms;
+  const policy_settings& is = scenario_.policy;
+  const world_time took = world_.now() - told.as.at;
+  const bool in_progress = answer.body_text().find("key_in_progress") != std::string_view::npos;
+  if (in_progress && took > is.wait + slack) {
+    checker_.broken(&told.as.id, "a duplicate waited for longer than it may");
+  }
+  if (took > is.wait + is.timeout + slack) {
+    checker_.broken(&told.as.id, "a request took longer than wait and timeout");
+  }
 }
 
 asio::awaitable<void> simulation::client() {
