@@ -40,10 +40,10 @@ function(callonce_library name)
   target_link_libraries(callonce_${name} PUBLIC ${arg_LINK}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:callonce_flags>)
   install(TARGETS callonce_${name} EXPORT callonce_${name}
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT callonce_${name} NAMESPACE callonce::
+    ARCHIVE COMPONENT library LIBRARY COMPONENT library
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+  install(EXPORT callonce_${name} NAMESPACE callonce:: COMPONENT library
     FILE callonce-${name}.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/callonce)
-  set_property(GLOBAL APPEND PROPERTY CALLONCE_INSTALLED_HEADERS_${name} ${arg_HEADERS})
 endfunction()
 
 # callonce_test(NAME LABEL label SOURCES … LINK …): a GoogleTest program, each of its tests a ctest.

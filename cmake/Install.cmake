@@ -9,4 +9,4 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/callonce-config-ver
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/callonce-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/callonce-config-version.cmake
-  DESTINATION ${callonce_config_dir})
+  DESTINATION ${callonce_config_dir} COMPONENT library)

@@ -25,7 +25,7 @@ build() { # FOLDER ARGUMENTS...
   cmake --build "$work/build/$1" -j2 >"$work/log" 2>&1 || { cat "$work/log"; fail "$1 does not build"; }
 }
 
-cmake --install "$build_dir" --prefix "$prefix" >/dev/null
+cmake --install "$build_dir" --component library --prefix "$prefix" >/dev/null
 mkdir "$work/src"
 cp -r "$source_dir"/examples/embed-{beast,blocking} "$source_dir"/tests/package/{headers,components} \
   "$work/src"
