@@ -305,7 +305,7 @@ TEST(group_commit_sim, the_twin_results_before_commit_is_caught) {
   twin.answers_too_soon = true;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     if (const auto broken = world{seed, twin}.run()) {
-      std::cout << "caught with seed " << seed << ": " << *broken << '\n';
+      std::cout << "found by seed " << seed << ": " << *broken << '\n';
       return;
     }
   }
