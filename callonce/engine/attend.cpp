@@ -151,6 +151,7 @@ class attendance {
   // A duplicate in the same process as the run.
   asio::awaitable<std::optional<answer>> join(run& current) {
     const std::shared_ptr<run> alive = current.shared_from_this();
+    current.duplicated = true;
     co_await current.decided.wait(shared_.env_, steady_time::max());
     if (!current.reply) co_return refuse_store();
     if (!current.won()) {

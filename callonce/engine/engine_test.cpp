@@ -52,6 +52,16 @@ class full_store final : public memory::store {
   }
 };
 
+class counting_store final : public memory::store {
+ public:
+  using memory::store::store;
+  int claims = 0;
+  asio::awaitable<result<claim_reply>> claim(const claim_request& wish) override {
+    ++claims;
+    return memory::store::claim(wish);
+  }
+};
+
 class engine_test : public testing::Test {
  protected:
   // Runs requests at the same time, on one thread, and gives their answers in order.
@@ -281,13 +291,30 @@ TEST_F(engine_test, P01_a_required_key_that_is_missing_is_refused) {
   EXPECT_EQ(runs_, 0);
 }
 
-TEST_F(engine_test, draining_refuses_new_runs_and_still_replays) {
+TEST_F(engine_test, draining_refuses_new_runs_and_still_replays_what_was_just_replayed) {
   engine over{store_};
   route charges{over, tested_policy(), counting(created)};
+  answer_to(charges, post("k1"));
   answer_to(charges, post("k1"));
   over.drain();
   EXPECT_TRUE(is_replay(answer_to(charges, post("k1"))));
   EXPECT_TRUE(has_code(answer_to(charges, post("k2")), "draining"));
+}
+
+TEST_F(engine_test, a_storm_on_a_finished_key_asks_the_store_once) {
+  counting_store counted;
+  engine over{counted};
+  route charges{over, tested_policy(), counting(created)};
+  answer_to(charges, post("k1"));
+  counted.claims = 0;
+  for (int retry = 0; retry < 100; ++retry) {
+    const response again = answer_to(charges, post("k1"));
+    EXPECT_TRUE(is_replay(again));
+    EXPECT_EQ(again.body_text(), "{\"run\":1}");
+  }
+  EXPECT_TRUE(has_code(answer_to(charges, post("k1", "{\"other\":1}")), "idempotency_key_reused"));
+  EXPECT_EQ(counted.claims, 1);
+  EXPECT_EQ(runs_, 1);
 }
 
 TEST_F(engine_test, a_purger_that_sleeps_stops_when_asked) {

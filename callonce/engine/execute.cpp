@@ -62,7 +62,8 @@ asio::awaitable<bool> engine::state::win(run& self) {
     self.won_at = env_.now();
     self.trust(self.reply->sent_at);
     report(fact_kind::claimed, self);
-  } else {
+  } else if (!self.reply || self.reply->verdict != claim_verdict::completed) {
+    // Whoever waits for this decision may have to ask anew, and must not meet it again.
     unlist(self.shared_from_this());
   }
   self.decided.fire();

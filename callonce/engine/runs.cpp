@@ -11,9 +11,26 @@ using namespace std::chrono_literals;
 // Long enough for a storm's tail, short enough that nobody notices the memory.
 constexpr std::chrono::milliseconds remembered_for = 2s;
 
+const stored_answer* answer_of(const run& ended) {
+  if (!ended.reply) return nullptr;
+  return ended.won() ? ended.stored.get() : ended.reply->current.answer.get();
+}
+
 // Body, and about what a run, its headers and its places in the tables take.
 std::size_t remembered_size(const run& ended) {
-  return ended.stored->body.size() + 2048;
+  return answer_of(ended)->body.size() + 2048;
+}
+
+// A completed record never changes, so its answer may be given from memory for a moment, and never
+// past the end of its body. Only keys that are asked for again gain by that: others go at once.
+std::chrono::milliseconds worth_remembering(const run& ended) {
+  if (answer_of(ended) == nullptr || ended.unrecorded) return 0ms;
+  if (ended.won()) {
+    return ended.duplicated ? std::min(remembered_for, ended.by->settings().retention / 2) : 0ms;
+  }
+  const claim_reply& said = *ended.reply;
+  if (said.verdict != claim_verdict::completed) return 0ms;
+  return std::min(remembered_for, (said.current.body_until - said.judged_at.wall) / 2);
 }
 
 }  // namespace
@@ -37,16 +54,13 @@ void engine::state::unlist(const std::shared_ptr<run>& ended) {
   if (found != table_.end() && found->second == ended) table_.erase(found);
 }
 
-// A completed record never changes, so its answer may be given from memory for a moment, and never
-// past the end of its body.
-void engine::state::remember(const std::shared_ptr<run>& ended) {
+void engine::state::remember(const std::shared_ptr<run>& ended, std::chrono::milliseconds time) {
   const std::size_t bytes = remembered_size(*ended);
   if (remembered_bytes_ + bytes > limits_.finished_bytes_max) {
     unlist(ended);
     return;
   }
-  const auto retention = ended->by->settings().retention;
-  ended->forget_at = env_.now() + std::min(remembered_for, retention / 2);
+  ended->forget_at = env_.now() + time;
   remembered_bytes_ += bytes;
   remembered_.push_back(ended);
 }
@@ -65,8 +79,8 @@ void engine::state::finish(const std::shared_ptr<run>& self) {
   self->asked.reset();
   self->detached_end.reset();
   if (self->detached) --detached_;
-  if (self->stored && !self->unrecorded) {
-    remember(self);
+  if (const auto time = worth_remembering(*self); time > 0ms) {
+    remember(self, time);
   } else {
     unlist(self);
   }

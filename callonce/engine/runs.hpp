@@ -63,7 +63,8 @@ class run : public std::enable_shared_from_this<run> {
   detail::event settled;        ///< Others may be answered: by `stored`, or by asking the store.
   std::shared_ptr<const stored_answer> stored;  ///< The frozen answer, where there is one.
   bool unrecorded = false;                      ///< `stored` is true, but not durable yet.
-  bool finished = false;                        ///< Nothing more happens here.
+  bool duplicated = false;  ///< Others have asked for the same: more of them may come.
+  bool finished = false;    ///< Nothing more happens here.
   steady_time forget_at{};
 
   std::stop_source lost;
@@ -110,7 +111,7 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
   std::shared_ptr<run> find(const identity& id);
   std::shared_ptr<run> begin(const asio::any_io_executor& on, std::shared_ptr<run> made);
   void unlist(const std::shared_ptr<run>& ended);
-  void remember(const std::shared_ptr<run>& ended);
+  void remember(const std::shared_ptr<run>& ended, std::chrono::milliseconds time);
   void forget_old();
   void finish(const std::shared_ptr<run>& self);
   void detach(const std::shared_ptr<run>& self, const asio::any_io_executor& on);
@@ -118,7 +119,7 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
   // execute.cpp: the run itself, one linear coroutine.
   asio::awaitable<void> execute(std::shared_ptr<run> self);
   asio::awaitable<result<claim_reply>> ask(run& self, const claim_request& wish, steady_time until,
-                                         bool in_doubt);
+                                           bool in_doubt);
   asio::awaitable<bool> win(run& self);
   asio::awaitable<void> give_back(run& self, const claim_request& wish);
   asio::awaitable<bool> make_sure_of_lease(run& self);
