@@ -14,10 +14,9 @@ constexpr char lower(char c) noexcept {
 
 }  // namespace
 
-bool same_name(std::string_view left, std::string_view right) noexcept {
-  return left.size() == right.size() &&
-         std::equal(left.begin(), left.end(), right.begin(),
-                    [](char a, char b) { return lower(a) == lower(b); });
+bool detail::same_letters(std::string_view left, std::string_view right) noexcept {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](char a, char b) { return a == b || lower(a) == lower(b); });
 }
 
 std::string media_type_essence(std::string_view content_type) {

@@ -10,8 +10,15 @@
 
 namespace callonce {
 
+namespace detail {
+bool same_letters(std::string_view left, std::string_view right) noexcept;
+}
+
 /// Whether two field names, or tokens, are equal with ASCII letters compared without case.
-bool same_name(std::string_view left, std::string_view right) noexcept;
+inline bool same_name(std::string_view left, std::string_view right) noexcept {
+  // Most names that are compared differ in length already.
+  return left.size() == right.size() && detail::same_letters(left, right);
+}
 
 /// The type and subtype of a `Content-Type` value, in lower case, without parameters or blanks.
 std::string media_type_essence(std::string_view content_type);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <vector>
@@ -30,11 +31,13 @@ void append_status_line(std::string& to, int status) {
   to += "\r\n";
 }
 
+bool is_one_line(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
+}
+
 void append_line(std::string& to, std::string_view name, std::string_view value) {
-  constexpr std::string_view line_breakers{"\r\n\0", 3};
-  const bool one_line = name.find_first_of(line_breakers) == std::string_view::npos &&
-                        value.find_first_of(line_breakers) == std::string_view::npos;
-  if (name.empty() || !one_line) return;
+  if (name.empty() || !is_one_line(name) || !is_one_line(value)) return;
   to += name;
   to += ": ";
   to += value;
