@@ -83,8 +83,8 @@ class filler {
 
 // Three rounds, of which the median counts.
 double measure(filler& into) {
-  std::vector<double> rounds;
-  for (int round = 0; round < 3; ++round) rounds.push_back(into.add(measured_pairs));
+  std::vector<double> rounds(3);
+  for (double& each : rounds) each = into.add(measured_pairs);
   return bench::median(rounds);
 }
 

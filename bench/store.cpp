@@ -69,7 +69,7 @@ void measure(benchmark::State& state, callonce::store& over) {
   const auto answer = stored_answer();
   std::uint64_t next = 0;
   std::uint64_t failed = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     callonce::asio::io_context io{1};
     const std::uint64_t until = next + each_round;
     for (std::uint64_t at = 0; at < at_once; ++at) {

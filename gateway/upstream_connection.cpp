@@ -109,7 +109,8 @@ asio::awaitable<bool> upstream_connection::connect(const endpoint& to, environme
     // An address that swallows packets leaves time for the ones behind it.
     const steady_time until = is_last ? deadline : now + (deadline - now) / 2;
     if (until <= now) break;
-    if (co_await connect_to(found[at], in, until)) co_return true;
+    const bool reached = co_await connect_to(found[at], in, until);
+    if (reached) co_return true;
   }
   co_return false;
 }

@@ -131,11 +131,11 @@ class attendance {
 
     const steady_time deadline =
         bounded_ ? own->won_at + by_->settings().timeout : steady_time::max();
-    auto end = co_await own->published.wait(shared_.env_, deadline, left_);
+    const auto end = co_await own->published.wait(shared_.env_, deadline, left_);
     if (end == detail::event::end::left) {
       // A client that only closed its sending side still reads: the answer is kept for it.
       shared_.detach(own, on_);
-      end = co_await own->published.wait(shared_.env_, deadline);
+      co_await own->published.wait(shared_.env_, deadline);
     }
     // An answer that comes at the very moment of the deadline is waited for by nobody else.
     if (!own->published.has_fired()) {

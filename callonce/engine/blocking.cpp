@@ -87,6 +87,7 @@ namespace {
 struct ended {
   ended() = default;
   explicit ended(outcome with) : value(std::move(with)) {}
+  // NOLINTNEXTLINE(bugprone-throw-keyword-missing): it is kept, and thrown on the other thread.
   explicit ended(std::exception_ptr why) : failure(std::move(why)) {}
   outcome value;
   std::exception_ptr failure;

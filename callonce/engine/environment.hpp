@@ -39,7 +39,7 @@ class environment {
 
   /// Threads: any.
   virtual steady_time now() const = 0;
-  /// The host's wall clock; judges nothing, only watched for jumps and written to logs.
+  /// The host's wall clock, which anybody may set: for retention and logs, never for leases.
   /// Threads: any.
   virtual std::chrono::system_clock::time_point wall() const = 0;
   /// Unpredictable bytes: claim ids come from here.

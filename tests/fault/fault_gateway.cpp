@@ -1,6 +1,9 @@
 // `callonce serve` from the same objects, with an observer that ends or stops the process at a
-// fact: CALLONCE_FAULT="kill completed" or "stop dispatched". Without it, an ordinary gateway.
+// fact: CALLONCE_FAULT="kill completed" or "stop dispatched". Without it, an ordinary gateway,
+// except that SIGUSR1 sets its wall clock a day forward and SIGUSR2 a day back.
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -13,6 +16,7 @@
 #include <gateway/log.hpp>
 #include <unistd.h>
 
+#include <callonce/engine/environment.hpp>
 #include <callonce/engine/observer.hpp>
 
 namespace {
@@ -39,6 +43,32 @@ class fault_at final : public callonce::observer {
   int signal_ = 0;
 };
 
+std::atomic<int> days_off = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler writes it");
+
+// The host's clocks, but somebody sets the date.
+class dated_environment final : public callonce::environment {
+ public:
+  dated_environment() {
+    std::signal(SIGUSR1, [](int) { ++days_off; });
+    std::signal(SIGUSR2, [](int) { --days_off; });
+  }
+
+  callonce::steady_time now() const override { return host_.now(); }
+  std::chrono::system_clock::time_point wall() const override {
+    return host_.wall() + std::chrono::days{days_off.load()};
+  }
+  void fill_random(std::span<std::byte> bytes) override { host_.fill_random(bytes); }
+  std::unique_ptr<callonce::alarm> call_at(const boost::asio::any_io_executor& executor,
+                                           callonce::steady_time at,
+                                           std::function<void()> action) override {
+    return host_.call_at(executor, at, std::move(action));
+  }
+
+ private:
+  callonce::environment& host_ = callonce::system_environment();
+};
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -56,7 +86,8 @@ int main(int count, char** words) {
     fault_at observer{std::getenv("CALLONCE_FAULT")};
     callonce::gateway::start_options with;
     with.also_tell = &observer;
-    callonce::gateway::gateway serving{read.value, lines, with};
+    dated_environment dated;
+    callonce::gateway::gateway serving{read.value, lines, with, dated};
     return static_cast<int>(serving.run());
   } catch (const std::runtime_error& fault) {
     std::cerr << "fault-gateway: " << fault.what() << '\n';

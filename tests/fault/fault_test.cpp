@@ -146,6 +146,34 @@ TEST(fault, a_stopped_owner_that_goes_on_changes_nothing) {
   EXPECT_EQ(stopped.stop(), 0);
 }
 
+// K26, L-17: the date is set while a request runs, and again behind it.
+TEST(fault, a_wall_clock_that_jumps_ends_no_lease_and_repeats_no_effect) {
+  const scratch at;
+  application behind;
+  served gateway{{"--config", at.file("c.toml", config_text(behind, (at / "keys.db").string()))}};
+  const auto ask_again = [&] { return ask(gateway.port(), "POST", "/hang", keyed, "amount=1"); };
+  connection client{gateway.port()};
+  client.send(request_text("POST", "/hang", keyed, "amount=1"));
+  behind.await_calls(1);
+  for (const int jump : {SIGUSR1, SIGUSR2, SIGUSR2}) {
+    gateway.signal(jump);
+    const reply duplicate = ask_again();
+    EXPECT_EQ(duplicate.status, 409);
+    EXPECT_TRUE(has_code(duplicate, "idempotency_key_in_progress"));
+  }
+  behind.let_go();
+  const reply first = client.read();
+  EXPECT_EQ(first.status, 201);
+  for (const int jump : {SIGUSR2, SIGUSR1}) {
+    gateway.signal(jump);
+    const reply again = ask_again();
+    EXPECT_EQ(again.body, first.body);
+    EXPECT_TRUE(again.has("Idempotent-Replayed: true"));
+  }
+  EXPECT_EQ(behind.calls(), 1);
+  EXPECT_EQ(gateway.stop(), 0);
+}
+
 // X-01, C76: while the store cannot be written nothing runs, what needs no record flows on.
 TEST(fault, a_stalled_store_refuses_new_claims_and_recovers) {
   const scratch at;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -50,6 +51,8 @@ struct scenario {
   small lost_replies = 1;  ///< The operation was applied, or arrives late, or never.
   small echoes = 1;        ///< An operation may arrive twice, the second time at any later moment.
   small renewals = 1;      ///< Of each client.
+
+  friend void PrintTo(const scenario& of, std::ostream* out) { *out << of.name; }
 };
 
 enum class phase : small {

@@ -245,6 +245,18 @@ TEST(tidy, public_headers_say_what_they_are_for) {
   }
 }
 
+// g++ 12 traps where a coroutine awaits inside the condition itself: the result is named first.
+TEST(tidy, no_condition_awaits) {
+  const std::regex awaits{R"(\b(if|while) \((!|[^();=]*[&|!] ?)?co_await )"};
+  for (const source& file : sources()) {
+    if (!is_code(file)) continue;
+    for (std::size_t line = 0; line < file.lines.size(); ++line) {
+      EXPECT_FALSE(std::regex_search(file.lines[line], awaits))
+          << at(file, line) << ": " << file.lines[line];
+    }
+  }
+}
+
 TEST(tidy, cited_ids_are_explained_in_the_repository) {
   const std::string known =
       read(root / "docs/internals/semantics.md") + read(root / "docs/internals/cases.md");

@@ -120,7 +120,9 @@ asio::awaitable<std::size_t> connection::fill(error_code& fault) {
 
 asio::awaitable<void> connection::run() {
   if (server_->draining) co_return;
-  while (co_await read_head()) {
+  for (;;) {
+    const bool asked = co_await read_head();
+    if (!asked) break;
     work();
     try {
       co_await server_->answers(*this);
@@ -134,7 +136,9 @@ asio::awaitable<void> connection::run() {
       if (!said) broken_ = true;
     }
     if (broken_ || !keep_alive_) break;
-    if (!reader_.body_done() && !co_await skip_body()) break;
+    if (reader_.body_done()) continue;
+    const bool skipped = co_await skip_body();
+    if (!skipped) break;
   }
   if (!broken_) co_await linger();
 }

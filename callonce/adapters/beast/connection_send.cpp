@@ -117,7 +117,8 @@ asio::awaitable<bool> connection::send_pieces(answer& said, const answer_frame& 
       if (piece.size() > left) co_return false;
       left -= piece.size();
     }
-    if (!co_await send_piece(piece, frame)) co_return false;
+    const bool sent = co_await send_piece(piece, frame);
+    if (!sent) co_return false;
     const result<std::span<const std::byte>> more = co_await said.rest->next();
     if (!more) co_return false;
     piece = {reinterpret_cast<const char*>(more->data()), more->size()};

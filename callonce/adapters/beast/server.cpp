@@ -64,8 +64,8 @@ void server::state::start_clock(const asio::any_io_executor& on) {
   });
 }
 
-void server::state::tick(asio::any_io_executor on) {
-  const std::unique_ptr<alarm> rung = std::move(clock_);  // it is this very call
+void server::state::tick(const asio::any_io_executor& on) {
+  const std::unique_ptr<alarm> rung = std::move(clock_);  // it is this very call, and owns `on`
   date_line = date_line_of(in.wall());
   const steady_time now = in.now();
   for (detail::connection* const one : open) one->check_deadline(now);

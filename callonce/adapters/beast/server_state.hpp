@@ -38,7 +38,7 @@ class server::state : public std::enable_shared_from_this<server::state> {
 
  private:
   void start_clock(const asio::any_io_executor& on);
-  void tick(asio::any_io_executor on);
+  void tick(const asio::any_io_executor& on);
   void find_who_left();
 
   std::unique_ptr<alarm> clock_;

@@ -50,8 +50,11 @@ claim_reply store::apply_claim(const claim_request& wish) {
   claim_step step = on_claim(found, wish, reply.judged_at);
   reply.verdict = step.verdict;
   reply.kind = step.kind;
-  reply.current = step.write ? *step.write : *found;
-  if (step.write) write(*std::move(step.write));
+  if (found != nullptr) reply.current = *found;
+  if (step.write) {
+    reply.current = *step.write;
+    write(*std::move(step.write));
+  }
   return reply;
 }
 

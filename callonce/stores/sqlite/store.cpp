@@ -53,7 +53,7 @@ struct store::parts {
   group_commit::lane lane;
 };
 
-store::store(const std::filesystem::path& file, options with, environment& in)
+store::store(const std::filesystem::path& file, const options& with, environment& in)
     : parts_(std::make_unique<parts>(file, with, in)) {}
 
 store::~store() = default;

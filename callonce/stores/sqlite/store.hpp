@@ -29,7 +29,7 @@ class store final : public callonce::store {
   /// Opens the file, making it and its tables if need be.
   /// Errors: throws misconfigured: a file that cannot be written, a network file system, tables of
   /// a newer version.
-  explicit store(const std::filesystem::path& file, options with = {},
+  explicit store(const std::filesystem::path& file, const options& with = {},
                  environment& in = system_environment());
   /// Sends what still waits; the last process leaves no log behind. Pre: the executors of all
   /// callers live.
