@@ -30,7 +30,7 @@ std::string origin_of(const origin_map& origins, std::string_view name) {
   return to_text(found == origins.end() ? gateway::origin{} : found->second);
 }
 
-std::string shown(std::string text) {
+std::string shown(const std::string& text) {
   return text.empty() ? "(none)" : text;
 }
 

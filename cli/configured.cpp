@@ -6,7 +6,7 @@ namespace callonce::cli {
 
 std::string to_text(const gateway::origin& of) {
   using source = gateway::origin::source;
-  const std::string line = "line " + std::to_string(of.line);
+  std::string line = "line " + std::to_string(of.line);
   switch (of.from) {
     case source::built_in:
       return "built in";

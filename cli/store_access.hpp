@@ -41,7 +41,7 @@ template <class Value>
 Value wait_for(asio::awaitable<Value> operation) {
   asio::io_context io{1};
   std::optional<Value> ended;
-  asio::co_spawn(io, std::move(operation), [&](std::exception_ptr fault, Value value) {
+  asio::co_spawn(io, std::move(operation), [&](const std::exception_ptr& fault, Value value) {
     if (fault) std::rethrow_exception(fault);
     ended.emplace(std::move(value));
   });

@@ -239,7 +239,7 @@ void connection::send(const std::string& text) const {
 reply connection::read() const {
   reply made;
   if (!read_message(descriptor_, made.head, made.body)) return made;
-  made.status = std::atoi(made.head.c_str() + made.head.find(' '));
+  made.status = static_cast<int>(std::strtol(made.head.c_str() + made.head.find(' '), nullptr, 10));
   return made;
 }
 

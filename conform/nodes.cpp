@@ -76,8 +76,8 @@ std::string config_text(const node_options& options, std::uint16_t listen, std::
   return text + options.routes;
 }
 
-node::node(std::filesystem::path program, std::filesystem::path directory, std::string name,
-           const node_options& options)
+node::node(std::filesystem::path program, const std::filesystem::path& directory,
+           const std::string& name, const node_options& options)
     : program_(std::move(program)),
       config_(directory / (name + ".toml")),
       log_(options.keep_log ? directory / (name + ".log") : "/dev/null"),

@@ -27,8 +27,8 @@ struct node_options {
 class node {
  public:
   /// `name` is unique in `directory`, where configuration and log lie.
-  node(std::filesystem::path program, std::filesystem::path directory, std::string name,
-       const node_options& options);
+  node(std::filesystem::path program, const std::filesystem::path& directory,
+       const std::string& name, const node_options& options);
 
   /// Starts, also again after `stop` or `kill`, and waits until it is ready.
   /// Errors: throws std::runtime_error with the end of its log.

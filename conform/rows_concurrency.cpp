@@ -182,7 +182,7 @@ void after_retry_after(trial& t) {
   if (!t.await_runs(one, 1)) return;
   const reply refused = t.send(sent);
   if (!t.problem(refused, 409, in_progress)) return;
-  const int seconds = std::atoi(refused.get("Retry-After").c_str());
+  const long seconds = std::strtol(refused.get("Retry-After").c_str(), nullptr, 10);
   if (!t.expect(seconds >= 1 && seconds <= 5, "a Retry-After that fits so young a run")) return;
   std::this_thread::sleep_for(std::chrono::seconds{seconds});
   t.replayed(t.send(sent), 201);

@@ -90,7 +90,7 @@ reply trial::send_until_settled(const request& one, const node& at, steady::dura
   }
 }
 
-std::unique_ptr<node> trial::own_node(node_options options) {
+std::unique_ptr<node> trial::own_node(const node_options& options) {
   auto made = std::make_unique<node>(shared_.callonce, shared_.directory,
                                      "own-" + std::to_string(++shared_.made), options);
   made->start();

@@ -83,7 +83,7 @@ class trial {
   node& n1() { return *shared_.n1; }
   node& n2() { return *shared_.n2; }
   /// A started gateway of this row's own. Errors: throws std::runtime_error.
-  std::unique_ptr<node> own_node(node_options options);
+  std::unique_ptr<node> own_node(const node_options& options);
   /// A store that only this row's gateways use, and the effect application as upstream.
   node_options own_options();
   std::uint16_t app() const { return shared_.app; }

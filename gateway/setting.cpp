@@ -163,7 +163,7 @@ setting list_setting(setting_name name, member<std::vector<std::string>> at, std
   return custom_setting(name, "list of texts", std::move(rule), set, show);
 }
 
-setting status_setting(setting_name name, member<int> at, std::vector<int> statuses) {
+setting status_setting(setting_name name, member<int> at, const std::vector<int>& statuses) {
   std::string rule;
   for (const int each : statuses) {
     rule.append(rule.empty() ? "" : " | ").append(std::to_string(each));

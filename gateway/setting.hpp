@@ -77,7 +77,7 @@ template <class Value>
 setting choice_setting(setting_name name, member<Value> at,
                        std::vector<std::pair<std::string_view, Value>> words);
 /// One of a few numbers.
-setting status_setting(setting_name name, member<int> at, std::vector<int> statuses);
+setting status_setting(setting_name name, member<int> at, const std::vector<int>& statuses);
 
 /// A text with a reading of its own.
 setting custom_setting(setting_name name, std::string type, std::string rule,

@@ -180,8 +180,9 @@ std::string set_outcome(place in, const setting_value& given) {
     const auto status = read_status(name);
     if (!status)
       return in_quotes(name) + " is no status: write 200 to 599, or a class as 2xx to 5xx";
-    const auto found = std::find_if(outcome_words.begin(), outcome_words.end(),
-                                    [&](const auto& each) { return each.first == word; });
+    const auto found =
+        std::find_if(outcome_words.begin(), outcome_words.end(),
+                     [&word = word](const auto& each) { return each.first == word; });
     if (found == outcome_words.end()) {
       return name + " = " + in_quotes(word) + " is not taken: use final | release | keep";
     }

@@ -22,7 +22,8 @@ void add(const std::string& suite, const char* name, const std::function<void()>
 
 }  // namespace
 
-void register_store_exam(const std::string& name, exam_factory subject, exam_factory oracle) {
+void register_store_exam(const std::string& name, const exam_factory& subject,
+                         const exam_factory& oracle) {
   for (const auto* rows : {&exam::claim_rows(), &exam::write_rows(), &exam::settle_rows(),
                            &exam::keeping_rows(), &exam::purge_rows(), &exam::race_rows()}) {
     for (const exam::row& each : *rows) {

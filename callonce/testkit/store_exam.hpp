@@ -35,6 +35,7 @@ using exam_factory = std::function<std::unique_ptr<exam_subject>()>;
 /// rules, fences, races, repetitions, bytes, pages, purging, and random sequences of calls.
 /// `oracle` makes the store whose answers to the random sequences are right: callonce::memory.
 /// Pre: called before RUN_ALL_TESTS, for example by the initializer of a global variable.
-void register_store_exam(const std::string& name, exam_factory subject, exam_factory oracle);
+void register_store_exam(const std::string& name, const exam_factory& subject,
+                         const exam_factory& oracle);
 
 }  // namespace callonce::testkit
