@@ -170,6 +170,7 @@ asio::awaitable<void> engine::state::complete(run& self, answer given,
   }
   self.stored = frozen;
   if (reply) {
+    self.recorded_at = reply->sent_at;
     report(fact_kind::completed, self, frozen->status);
     publish(self, std::move(given));
     co_return;
@@ -193,6 +194,7 @@ asio::awaitable<void> engine::state::keep_recording(run& self, const write& comp
     const result<write_reply> reply = co_await insist(self, completion, steady_time::max());
     --unrecorded_;
     recorded = reply && reply->verdict == write_verdict::done;
+    if (recorded) self.recorded_at = reply->sent_at;
   }
   self.unrecorded = false;
   if (recorded) {

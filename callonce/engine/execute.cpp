@@ -6,6 +6,14 @@
 #include <callonce/engine/runs.hpp>
 
 namespace callonce {
+namespace {
+
+bool is_own_and_parked(const result<claim_reply>& reply, const claim_request& wish) {
+  return reply && reply->verdict == claim_verdict::outcome_unknown &&
+         reply->current.claim_id == wish.claim_id;
+}
+
+}  // namespace
 
 asio::awaitable<void> engine::state::execute(std::shared_ptr<run> self) {
   const std::shared_ptr<state> alive = shared_from_this();
@@ -56,6 +64,8 @@ asio::awaitable<bool> engine::state::win(run& self) {
     echo = self.reply && self.reply->verdict == claim_verdict::in_progress &&
            self.reply->current.claim_id == wish.claim_id;
   } while (echo);
+  // Lapsed and parked before it was known to be ours: nobody has to find out what has happened.
+  if (is_own_and_parked(self.reply, wish)) self.reply = errc::in_doubt;
 
   const bool won = self.reply && self.reply->verdict == claim_verdict::claimed;
   if (won) {
@@ -76,10 +86,15 @@ asio::awaitable<bool> engine::state::win(run& self) {
 asio::awaitable<void> engine::state::give_back(run& self, const claim_request& wish) {
   const steady_time until = env_.now() + self.by->settings().detached_max;
   const result<claim_reply> reply = co_await ask(self, wish, until, true);
-  if (!reply || reply->verdict != claim_verdict::claimed) co_return;
+  const bool parked = is_own_and_parked(reply, wish);
+  if (!reply || (reply->verdict != claim_verdict::claimed && !parked)) co_return;
   const fence by{self.id, wish.claim_id, reply->current.attempt};
   const auto retention = self.by->settings().released_retention;
-  const write attempt = [&] { return store_.release(by, retention); };
+  const settlement never_ran{self.id, by.attempt, new_claim_id(env_), nullptr, retention};
+  const settle_reason why{"callonce", "its claim was won unknown to its owner, and never run"};
+  const write attempt = [&] {
+    return parked ? store_.settle(never_ran, why) : store_.release(by, retention);
+  };
   const result<write_reply> released = co_await insist(self, attempt, until);
   if (released && released->verdict == write_verdict::done) report(fact_kind::released, self);
 }

@@ -22,15 +22,19 @@ std::size_t remembered_size(const run& ended) {
 }
 
 // A completed record never changes, so its answer may be given from memory for a moment, and never
-// past the end of its body. Only keys that are asked for again gain by that: others go at once.
-std::chrono::milliseconds worth_remembering(const run& ended) {
-  if (answer_of(ended) == nullptr || ended.unrecorded) return 0ms;
+// past the end of its body: counted from before the store was asked, for this process may have
+// slept since. Only keys that are asked for again gain by that: others go at once.
+steady_time true_until(const run& ended) {
+  constexpr steady_time never = steady_time::min();
+  if (answer_of(ended) == nullptr || ended.unrecorded) return never;
   if (ended.won()) {
-    return ended.duplicated ? std::min(remembered_for, ended.by->settings().retention / 2) : 0ms;
+    const auto half = ended.by->settings().retention / 2;
+    return ended.duplicated ? ended.recorded_at + std::min(remembered_for, half) : never;
   }
   const claim_reply& said = *ended.reply;
-  if (said.verdict != claim_verdict::completed) return 0ms;
-  return std::min(remembered_for, (said.current.body_until - said.judged_at.wall) / 2);
+  if (said.verdict != claim_verdict::completed) return never;
+  const auto half = (said.current.body_until - said.judged_at.wall) / 2;
+  return said.sent_at + std::min(remembered_for, half);
 }
 
 }  // namespace
@@ -54,13 +58,13 @@ void engine::state::unlist(const std::shared_ptr<run>& ended) {
   if (found != table_.end() && found->second == ended) table_.erase(found);
 }
 
-void engine::state::remember(const std::shared_ptr<run>& ended, std::chrono::milliseconds time) {
+void engine::state::remember(const std::shared_ptr<run>& ended, steady_time until) {
   const std::size_t bytes = remembered_size(*ended);
   if (remembered_bytes_ + bytes > limits_.finished_bytes_max) {
     unlist(ended);
     return;
   }
-  ended->forget_at = env_.now() + time;
+  ended->forget_at = until;
   remembered_bytes_ += bytes;
   remembered_.push_back(ended);
 }
@@ -79,8 +83,8 @@ void engine::state::finish(const std::shared_ptr<run>& self) {
   self->asked.reset();
   self->detached_end.reset();
   if (self->detached) --detached_;
-  if (const auto time = worth_remembering(*self); time > 0ms) {
-    remember(self, time);
+  if (const steady_time until = true_until(*self); until > env_.now()) {
+    remember(self, until);
   } else {
     unlist(self);
   }

@@ -61,8 +61,9 @@ class run : public std::enable_shared_from_this<run> {
   std::optional<answer> first;  ///< For the request that began the run.
   bool awaited = true;          ///< That request will still take it.
   detail::event settled;        ///< Others may be answered: by `stored`, or by asking the store.
-  std::shared_ptr<const stored_answer> stored;  ///< The frozen answer, where there is one.
-  bool unrecorded = false;                      ///< `stored` is true, but not durable yet.
+  std::shared_ptr<const stored_answer> stored;   ///< The frozen answer, where there is one.
+  bool unrecorded = false;                       ///< `stored` is true, but not durable yet.
+  steady_time recorded_at = steady_time::min();  ///< Before its completion was sent.
   bool duplicated = false;  ///< Others have asked for the same: more of them may come.
   bool finished = false;    ///< Nothing more happens here.
   steady_time forget_at{};
@@ -111,7 +112,7 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
   std::shared_ptr<run> find(const identity& id);
   std::shared_ptr<run> begin(const asio::any_io_executor& on, std::shared_ptr<run> made);
   void unlist(const std::shared_ptr<run>& ended);
-  void remember(const std::shared_ptr<run>& ended, std::chrono::milliseconds time);
+  void remember(const std::shared_ptr<run>& ended, steady_time until);
   void forget_old();
   void finish(const std::shared_ptr<run>& self);
   void detach(const std::shared_ptr<run>& self, const asio::any_io_executor& on);

@@ -51,6 +51,22 @@ TEST(sim, rules_hold_where_rows_are_held) {
   expect_all_hold("held", 300);
 }
 
+// A process that slept between a completion and its acknowledgement took an answer for fresh whose
+// body had expired, and whose key had begun a new life.
+TEST(sim, memory_never_outlives_the_body_of_an_answer) {
+  expect_holds(88645, "mixed");
+}
+
+// Its acknowledgement came only after it had lapsed and been parked.
+TEST(sim, a_claim_that_never_ran_is_not_left_unknown) {
+  expect_holds(119911, "mixed");
+}
+
+// An operator frees a claim whose owner has not heard yet that it has won.
+TEST(sim, an_operator_may_decide_for_a_live_owner) {
+  expect_holds(112151, "mixed");
+}
+
 // The promise on which every printed seed rests.
 TEST(sim, equal_seeds_have_equal_histories) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
