@@ -16,6 +16,8 @@ std::string to_text(const gateway::origin& of) {
       return "defaults, " + line;
     case source::route:
       return "route, " + line;
+    case source::profile:
+      return "profile, " + line;
     case source::option:
       return "command line";
   }

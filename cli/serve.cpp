@@ -52,6 +52,9 @@ int serve(const options& asked) {
   try {
     gateway::start_options with;
     with.accept_new_scopes = asked.accept_new_scopes;
+    if (!asked.config.empty()) {
+      with.reload = [file = asked.config] { return gateway::load_file(file); };
+    }
     gateway::gateway serving{read.value, lines, with};
     const gateway::gateway_end end = serving.run();
     // What still runs is left as a crash would leave it: its leases lapse.
@@ -69,11 +72,12 @@ constexpr const char* footer = R"(Examples:
 
 Without a file it listens on 127.0.0.1:8080, keeps its records in ./callonce.db and
 protects POST and PATCH requests that carry an Idempotency-Key. RULE says whose key
-it is: header:NAME, cookie:NAME, trusted:NAME or shared. docs/reference/config.md has
+it is: header:NAME, cookie:NAME, trusted:NAME, jwt:CLAIM or shared. docs/reference/config.md has
 all keys of the file.
 
-Logs are JSON lines on standard output. SIGTERM, SIGINT and SIGHUP finish what runs
-(limits.drain), a second one ends at once.
+Logs are JSON lines on standard output. SIGTERM and SIGINT finish what runs
+(limits.drain), a second one ends at once. SIGHUP reads the file again: it counts for
+new claims, and a file with a mistake changes nothing.
 
 Exit codes: 0 drained; 1 command line or configuration; 2 a port, file or store cannot
 be used; 3 the drain deadline came first: leases of what was left lapse by themselves)";

@@ -54,6 +54,66 @@ replay_headers_drop = []
 path = "/outcome/e"
 outcome = { 429 = "final", 422 = "release" }
 [[route]]
+path = "/json/e"
+fingerprint = "json"
+[[route]]
+path = "/fields/e"
+fingerprint = ["amount", "params.name"]
+[[route]]
+path = "/gzip/e"
+decode = "gzip"
+[[route]]
+path = "/all/{method}"
+methods = ["POST", "PUT", "DELETE"]
+[[route]]
+path = "/uuid4/e"
+key_format = "uuidv4"
+[[route]]
+path = "/uuid7/e"
+key_retention = "7d"
+key_time = "uuidv7"
+[[route]]
+path = "/ulid/e"
+key_retention = "7d"
+key_time = "ulid"
+[[route]]
+path = "/sent/e"
+key_retention = "7d"
+key_time = "first-sent"
+[[route]]
+path = "/checked/e"
+auth_check = "/_may-read"
+[[route]]
+path = "/checked-small/e"
+auth_check = "/_may-read"
+response_body_max = "0B"
+[[route]]
+path = "/moment/e"
+retention = "400ms"
+key_retention = "400ms"
+[[route]]
+path = "/brief-body/e"
+retention = "300ms"
+[[route]]
+path = "/ietf/{name}"
+profile = "ietf"
+[[route]]
+path = "/stripe/{name}"
+profile = "stripe"
+[[route]]
+path = "/acp/{name}"
+profile = "acp"
+[[route]]
+path = "/ucp/{name}"
+profile = "ucp"
+[[route]]
+path = "/iceberg/{name}"
+profile = "iceberg"
+[[route]]
+path = "/repeatable/{name}"
+key_retention = "7d"
+profile = "repeatable"
+[[route]]
 path = "/park"
 lease = "2s"
 on_lapsed = "park"
@@ -63,12 +123,12 @@ on_lapsed = "park"
 
 std::string config_text(const node_options& options, std::uint16_t listen, std::uint16_t admin) {
   const auto local = [](std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); };
-  std::string text = "listen = \"" + local(listen) + "\"\n";
+  std::string text = options.top + "listen = \"" + local(listen) + "\"\n";
   text += "admin = \"" + local(admin) + "\"\n";
   text += "upstream = \"http://" + local(options.upstream) + "\"\n";
   text += "[store]\nurl = \"sqlite:" + options.store.string() + "\"\n";
   text += "timeout = \"" + options.store_timeout + "\"\n";
-  text += "[scope]\nfrom = \"header:X-Tenant\"\n";
+  text += "[scope]\n" + options.scope;
   text += "[limits]\n" + options.limits;
   // Leases shorter than the timeouts of the slow rows: the keeper must renew them.
   text += "[defaults]\nlease = \"10s\"\ntimeout = \"15s\"\n" + options.defaults;
@@ -106,6 +166,19 @@ void node::start() {
   const std::string said = log();
   throw std::runtime_error("the gateway did not become ready: " +
                            said.substr(said.size() - std::min<std::size_t>(said.size(), 500)));
+}
+
+long node::peak_kib() const {
+  std::ifstream status{"/proc/" + std::to_string(process_.id()) + "/status"};
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stol(line.substr(6));
+  }
+  return 0;
+}
+
+void node::reload(const node_options& options) {
+  std::ofstream{config_} << config_text(options, port_, admin_);
+  process_.signal(SIGHUP);
 }
 
 void node::pause() {

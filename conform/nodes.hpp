@@ -14,9 +14,11 @@ namespace conform {
 struct node_options {
   std::filesystem::path store;  ///< two nodes with one path share their records
   std::uint16_t upstream = 0;
-  std::string limits;    ///< lines for [limits]
-  std::string defaults;  ///< lines for [defaults]
-  std::string routes;    ///< more [[route]] tables
+  std::string top;                                     ///< lines before the first table
+  std::string scope = "from = \"header:X-Tenant\"\n";  ///< lines for [scope]
+  std::string limits;                                  ///< lines for [limits]
+  std::string defaults;                                ///< lines for [defaults]
+  std::string routes;                                  ///< more [[route]] tables
   std::string store_timeout = "5s";
   bool keep_log = true;  ///< false: its output is thrown away
 };
@@ -44,6 +46,10 @@ class node {
   void allow_writes();
 
   std::uint16_t port() const { return port_; }
+  /// The most memory that the process has held, in KiB.
+  long peak_kib() const;
+  /// SIGHUP with another configuration. Post: its log says whether it was taken.
+  void reload(const node_options& options);
   std::string log() const { return file_text(log_); }
   /// `callonce VERB… --config FILE ARGUMENTS…` against this node's store.
   command_result command(const std::vector<std::string>& verb,

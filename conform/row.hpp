@@ -27,5 +27,11 @@ std::span<const row> replay_rows();
 std::span<const row> concurrency_rows();
 std::span<const row> freezing_rows();
 std::span<const row> lease_rows();
+std::span<const row> method_rows();
+std::span<const row> fingerprint_rows();
+std::span<const row> scope_rows();
+std::span<const row> retention_rows();
+std::span<const row> plumbing_rows();
+std::span<const row> profile_rows();
 
 }  // namespace conform

@@ -110,6 +110,32 @@ void waits_no_longer(trial& t) {
   t.first(owner.get(), 201);
 }
 
+// The route would wait five seconds.
+void preferred_wait(trial& t) {
+  const subject one = t.fresh();
+  const request sent = trial::post(one, "/wait/e", gated);
+  auto owner = t.start(sent);
+  if (!t.await_runs(one, 1)) return;
+  const reply shorter = t.send(request{sent}.add("Prefer", "respond-async, wait=1"));
+  t.problem(shorter, 409, in_progress);
+  t.expect(shorter.took >= 900ms && shorter.took <= 3s, "a second, as the client would have it");
+  const reply never = t.send(request{sent}.add("Prefer", "wait=0"));
+  t.problem(never, 409, in_progress);
+  t.expect(never.took <= 900ms, "not at all, as the client would have it");
+  t.open_gate(one, 1);
+  t.first(owner.get(), 201);
+  // On a route that waits half a second at most, more cannot be had.
+  const subject two = t.fresh();
+  const request brief = trial::post(two, "/brief/e", gated);
+  auto other = t.start(brief);
+  if (!t.await_runs(two, 1)) return;
+  const reply capped = t.send(request{brief}.add("Prefer", "wait=10"));
+  t.problem(capped, 409, in_progress);
+  t.expect(capped.took <= 3s, "no longer than the route allows");
+  t.open_gate(two, 1);
+  t.first(other.get(), 201);
+}
+
 void waiting_room_full(trial& t) {
   const subject one = t.fresh();
   node_options options = t.own_options();
@@ -300,8 +326,8 @@ constexpr std::array rows{
         waits_for_the_answer, company::alone},
     row{"C-05", "A duplicate waits no longer than its route says.", waits_no_longer,
         company::alone},
-    skipped_row("C-06", "A client may ask to wait, up to the route's bound.",
-                "Prefer: wait is not built yet"),
+    row{"C-06", "A client may ask to wait less than its route would, and never more.",
+        preferred_wait, company::alone},
     row{"C-07",
         "When the places to wait are taken, duplicates are answered at once and others run.",
         waiting_room_full},

@@ -24,8 +24,9 @@ struct verdict {
 
 std::vector<row> all_rows() {
   std::vector<row> rows;
-  for (const auto& table :
-       {header_syntax_rows(), replay_rows(), concurrency_rows(), freezing_rows(), lease_rows()}) {
+  for (const auto& table : {header_syntax_rows(), method_rows(), replay_rows(), fingerprint_rows(),
+                            concurrency_rows(), freezing_rows(), lease_rows(), scope_rows(),
+                            retention_rows(), plumbing_rows(), profile_rows()}) {
     rows.insert(rows.end(), table.begin(), table.end());
   }
   return rows;

@@ -8,7 +8,11 @@
 
 #include <gateway/config.hpp>
 #include <gateway/config_rules.hpp>
+#include <gateway/jwt.hpp>
+#include <gateway/profile.hpp>
 #include <gateway/setting.hpp>
+
+#include <callonce/engine/environment.hpp>
 
 namespace callonce::gateway {
 namespace {
@@ -83,25 +87,35 @@ class builder {
   builder(loaded_configuration& into, std::string name, std::vector<mistake>& mistakes)
       : into_(into), name_(std::move(name)), mistakes_(mistakes) {}
 
+  // Strongest first: a route's own key, its profile, the defaults' own key, their profile.
   void apply(const document& from, origin::source at_top) {
     std::set<std::string> unknown;
-    for (const assignment& each : from.assignments) {
-      if (each.section == "route" && each.route >= into_.value.routes.size())
-        open_routes(each.route);
-      if (!is_section(each.section)) {
-        if (unknown.insert(each.section).second) blame(each.line, unknown_section(each.section));
-        continue;
+    const auto is_profile = [](const assignment& each) { return each.key == "profile"; };
+    const auto apply_where = [&](auto wanted) {
+      for (const assignment& each : from.assignments) {
+        if (wanted(each)) apply(each, at_top);
       }
-      apply(each, at_top);
+    };
+    for (const assignment& each : from.assignments) {
+      if (!is_section(each.section) && unknown.insert(each.section).second) {
+        blame(each.line, unknown_section(each.section));
+      }
     }
+    const auto outside = [&](const assignment& each) {
+      return is_section(each.section) && each.section != "route";
+    };
+    apply_where([&](const assignment& each) { return outside(each) && is_profile(each); });
+    apply_where([&](const assignment& each) { return outside(each) && !is_profile(each); });
     open_routes_up_to(from.route_lines.size());
+    const auto inside = [](const assignment& each) { return each.section == "route"; };
+    apply_where([&](const assignment& each) { return inside(each) && is_profile(each); });
+    apply_where([&](const assignment& each) { return inside(each) && !is_profile(each); });
     for (std::size_t i = 0; i < into_.value.routes.size(); ++i)
       finish_route(i, from.route_lines[i]);
   }
 
  private:
   void blame(unsigned line, std::string text) { mistakes_.push_back({line, std::move(text)}); }
-  void open_routes(std::size_t index) { open_routes_up_to(index + 1); }
   void open_routes_up_to(std::size_t count) {
     while (into_.value.routes.size() < count) {
       route_settings made = into_.value.defaults;
@@ -122,12 +136,27 @@ class builder {
     if (std::string wrong = known->set(place{into_.value, route}, each.value); !wrong.empty()) {
       blame(each.line, where + ": " + wrong);
     }
+    const bool of_route = in_route || each.section == "defaults";
+    if (of_route && each.key == "profile") apply_profile(route, each.line);
     if (in_route) {
       route.origins[each.key] = {origin::source::route, each.line};
     } else if (each.section == "defaults") {
       route.origins[each.key] = {origin::source::defaults, each.line};
     } else {
       into_.value.origins[known->full_name()] = {at_top, each.line};
+    }
+  }
+
+  void apply_profile(route_settings& route, unsigned line) {
+    const profile* chosen = find_profile(route.profile);
+    if (chosen == nullptr) return;
+    // A route that asks for a contract gets all of it, whatever the defaults' profile was.
+    for (const preset& each : chosen->presets) {
+      const setting* known = find_setting("defaults", each.key);
+      const std::string wrong =
+          known == nullptr ? "unknown" : known->set(place{into_.value, route}, each.value);
+      if (!wrong.empty()) blame(line, "profile " + route.profile + ": " + wrong);
+      route.origins[std::string{each.key}] = {origin::source::profile, line};
     }
   }
 
@@ -151,6 +180,7 @@ std::filesystem::path from_directory(const std::filesystem::path& directory,
 
 void resolve_paths(configuration& in, const std::filesystem::path& directory) {
   in.store.path = from_directory(directory, in.store.path);
+  in.tokens.key = from_directory(directory, in.tokens.key);
   const auto resolve = [&](endpoint& each) {
     if (each.is_unix()) each.path = from_directory(directory, each.path).string();
   };
@@ -160,6 +190,27 @@ void resolve_paths(configuration& in, const std::filesystem::path& directory) {
   for (route_settings& each : in.routes) {
     if (each.upstream) resolve(*each.upstream);
   }
+}
+
+void give_scopes(configuration& in, std::vector<mistake>& mistakes) {
+  std::shared_ptr<const token_verifier> verifier;
+  if (wants_tokens(in)) {
+    try {
+      verifier = std::make_shared<const jwt_verifier>(
+          jwt_settings{in.tokens.key, in.tokens.algorithm, in.tokens.issuer, in.tokens.audience},
+          system_environment());
+    } catch (const std::invalid_argument& wrong) {
+      const auto known = in.origins.find("scope.jwt_key");
+      mistakes.push_back({known == in.origins.end() ? 0 : known->second.line,
+                          "scope.jwt_key: " + std::string{wrong.what()}});
+    }
+  }
+  const auto give = [&](route_settings& to) {
+    to.policy.scope = to.scope ? to.scope : in.scope;
+    if (to.policy.scope->needs_verifier()) to.policy.scope->verify_by(verifier);
+  };
+  give(in.defaults);
+  for (route_settings& each : in.routes) give(each);
 }
 
 loaded_configuration build(const document& from, const std::string& name,
@@ -172,8 +223,7 @@ loaded_configuration build(const document& from, const std::string& name,
   // A value that could not be read would only be blamed a second time.
   if (mistakes.empty()) judged = judge_rules(made.value);
   mistakes.insert(mistakes.end(), judged.mistakes.begin(), judged.mistakes.end());
-  for (route_settings& each : made.value.routes) each.policy.scope = made.value.scope;
-  made.value.defaults.policy.scope = made.value.scope;
+  if (mistakes.empty()) give_scopes(made.value, mistakes);
   const auto print = [&](std::vector<mistake>& all, std::vector<std::string>& into) {
     std::stable_sort(all.begin(), all.end(),
                      [](const mistake& a, const mistake& b) { return a.line < b.line; });
@@ -193,6 +243,22 @@ configuration::configuration() {
   listen.push_back({"127.0.0.1", 8080, ""});
   admin = endpoint{"127.0.0.1", 9901, ""};
   defaults.policy.name = "default";
+}
+
+std::string identity_rules(const configuration& of) {
+  std::set<std::string> apart;
+  const auto add = [&](const route_settings& each, const std::string& name) {
+    const bool per_route = each.policy.key_per == key_identity::route;
+    if (!per_route && !each.scope) return;
+    std::string line = name + (per_route ? " key_per=route" : "");
+    if (each.scope) line += " scope=" + each.scope->text();
+    apart.insert(std::move(line));
+  };
+  add(of.defaults, "*");
+  for (const route_settings& each : of.routes) add(each, each.path);
+  std::string made = of.scope->text();
+  for (const std::string& line : apart) made.append("\n").append(line);
+  return made;
 }
 
 loaded_configuration load_text(std::string_view text, const std::string& name,

@@ -13,6 +13,7 @@
 
 #include <gateway/address.hpp>
 
+#include <callonce/core/fingerprint.hpp>
 #include <callonce/core/policy.hpp>
 
 namespace callonce::gateway {
@@ -52,7 +53,7 @@ struct log_settings {
 
 /// Where the value of a key comes from.
 struct origin {
-  enum class source : std::uint8_t { built_in, file, defaults, route, option };
+  enum class source : std::uint8_t { built_in, file, defaults, route, option, profile };
   source from = source::built_in;
   unsigned line = 0;
 };
@@ -61,8 +62,22 @@ struct origin {
 struct route_settings {
   std::string path;                  ///< Empty for the defaults.
   std::optional<endpoint> upstream;  ///< None: the top level's.
+  std::string profile = "ietf";
+  std::optional<scope_rule> scope;  ///< None: the one of `[scope]`.
+  fingerprint_rule::kind print_by = fingerprint_rule::kind::raw;
+  std::vector<std::string> print_fields;  ///< Where it is `fields`.
+  bool decode = false;                    ///< A gzip body is hashed by what it holds.
+  std::string auth_check;  ///< The path asked before a replay; empty: nobody is asked.
   policy_settings policy;
   std::map<std::string, origin, std::less<>> origins;  ///< By key; what is absent is built in.
+};
+
+/// What proves the tokens of a `jwt:` scope.
+struct token_settings {
+  std::filesystem::path key;  ///< PEM or JWKS.
+  std::string algorithm;
+  std::string issuer;
+  std::string audience;
 };
 
 /// The whole configuration of one gateway process.
@@ -72,7 +87,9 @@ struct configuration {
   std::optional<endpoint> admin;
   hop_list proxies;
   store_settings store;
+  std::vector<std::string> cors_origins;
   std::optional<scope_rule> scope;  ///< Always there in a configuration without mistakes.
+  token_settings tokens;
   limit_settings limits;
   log_settings log;
   route_settings defaults;
@@ -89,6 +106,10 @@ struct loaded_configuration {
       mistakes;  ///< One line each: file, line, key, what is wrong, what to do.
   std::vector<std::string> warnings;
 };
+
+/// What says which keys are the same, for the store to remember: the scope rule, and under it the
+/// routes that have a scope or an identity of their own, one line each.
+std::string identity_rules(const configuration& of);
 
 /// Reads and judges a configuration file; relative paths in it start at its directory.
 loaded_configuration load_file(const std::filesystem::path& file);

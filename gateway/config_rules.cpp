@@ -44,10 +44,23 @@ class judge {
             "from = \"header:X-Api-Key\" under [scope]");
     } else if (of_.scope->is_shared()) {
       warn(line, "scope.from: shared: callers who send the same key can read each other's answers");
-    } else if (of_.scope->is_trusted() && of_.proxies.empty()) {
-      blame(line, "scope.from: " + of_.scope->text() +
-                      " is set by a hop in front, but proxies names none: list its address there");
+    } else {
+      trusted(*of_.scope, line, "scope.from");
     }
+    for (const route_settings& each : of_.routes) {
+      if (each.scope) trusted(*each.scope, line_of(each.origins, "scope"), "route.scope");
+    }
+    if (wants_tokens(of_) && of_.tokens.key.empty()) {
+      blame(line,
+            "scope.jwt_key: is missing: a jwt: scope needs the file of the key that proves "
+            "tokens, as PEM or JWKS");
+    }
+  }
+
+  void trusted(const scope_rule& rule, unsigned line, const std::string& name) {
+    if (!rule.is_trusted() || !of_.proxies.empty()) return;
+    blame(line, name + ": " + rule.text() +
+                    " is set by a hop in front, but proxies names none: list its address there");
   }
 
   void listeners() {
@@ -123,12 +136,50 @@ class judge {
             name + ": key_retention " + to_text(is.key_retention) + " is below retention " +
                 to_text(is.retention) + ": a key must live as long as its answer, so raise it");
     }
+    keys(route, name);
     if (is.effects == effect_class::opaque && is.timeout > is.lease && is.key != key_demand::off &&
         (own("timeout", "lease") || own("class", "key"))) {
       warn(line("timeout", "lease"),
            name + ": timeout " + to_text(is.timeout) + " is beyond lease " + to_text(is.lease) +
                ": if this process dies, the operation may run again while the application still "
                "works on it; keep timeout below lease, or make the route rerunnable or atomic");
+    }
+  }
+
+  void keys(const route_settings& route, const std::string& name) {
+    const policy_settings& is = route.policy;
+    const auto at = [&](std::string_view key) { return line_of(route.origins, key); };
+    const bool body_alone = route.print_by == fingerprint_rule::kind::body ||
+                            route.print_by == fingerprint_rule::kind::json_body;
+    if (body_alone && is.key_per != key_identity::route) {
+      blame(at("fingerprint"), name +
+                                   ": fingerprint: the body alone would let another path's "
+                                   "answer be replayed: set key_per = \"route\"");
+    }
+    if (is.key_time != key_time::off && is.key_retention <= is.key_skew * 2) {
+      blame(std::max(at("key_time"), at("key_skew")),
+            name + ": key_skew " + to_text(is.key_skew) + " leaves nothing of key_retention " +
+                to_text(is.key_retention) + ": raise key_retention above twice the skew");
+    }
+    const bool dated_otherwise =
+        (is.key_time == key_time::uuidv7 && is.key_format != key_format::any &&
+         is.key_format != key_format::uuid && is.key_format != key_format::uuidv7) ||
+        (is.key_time == key_time::ulid && is.key_format != key_format::any &&
+         is.key_format != key_format::ulid);
+    if (dated_otherwise) {
+      blame(at("key_time"), name +
+                                ": key_time: no key of this key_format carries such a time: "
+                                "give both the same format");
+    }
+    if (is.store_down == store_down::fail_open && is.effects == effect_class::atomic) {
+      blame(at("store_down"), name +
+                                  ": store_down: class atomic cannot run without its store: "
+                                  "use fail_closed");
+    }
+    if (is.store_down == store_down::fail_open && is.key == key_demand::required) {
+      warn(at("store_down"), name +
+                                 ": store_down: while the store is down, every retry runs "
+                                 "again, although this route requires keys");
     }
   }
 
@@ -152,6 +203,15 @@ class judge {
 };
 
 }  // namespace
+
+bool wants_tokens(const configuration& of) {
+  const auto wants = [](const std::optional<scope_rule>& rule) {
+    return rule && rule->needs_verifier();
+  };
+  return wants(of.scope) ||
+         std::any_of(of.routes.begin(), of.routes.end(),
+                     [&](const route_settings& each) { return wants(each.scope); });
+}
 
 judgement_of_rules judge_rules(const configuration& of) {
   judgement_of_rules made;

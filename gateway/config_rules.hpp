@@ -14,6 +14,9 @@ struct judgement_of_rules {
 };
 
 /// Judges settings together that are right one by one.
+/// Whether any scope asks for a claim of a token.
+bool wants_tokens(const configuration& of);
+
 judgement_of_rules judge_rules(const configuration& of);
 
 }  // namespace callonce::gateway

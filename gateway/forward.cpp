@@ -4,6 +4,7 @@
 #include <gateway/forward.hpp>
 
 #include <callonce/core/problem.hpp>
+#include <callonce/core/replay.hpp>
 
 namespace callonce::gateway {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::size_t error_body_max = std::size_t{64} << 10;
 response problem_of(const policy& by, const claim& run, problem_code code) {
   problem made{code};
   if (run.is_protected()) made.record_id = run.id().record_id();
-  return to_response(made, by.settings().problem_base);
+  return to_response(made, by.settings().problems);
 }
 
 request asked_under(const claim& run, const request& asked) {
@@ -40,15 +41,21 @@ asio::awaitable<result<response>> collect(answer said) {
     if (body.size() + piece->size() > error_body_max) co_return make_error_code(errc::in_doubt);
     body.append(reinterpret_cast<const char*>(piece->data()), piece->size());
   }
-  co_return response{said.head.status(), std::move(said.head.headers()), std::move(body)};
+  response whole{said.head.status(), std::move(said.head.headers()), std::move(body)};
+  whole.trailers() = said.rest->trailers();
+  co_return whole;
 }
 
 asio::awaitable<outcome> forward(upstream& to, std::shared_ptr<const policy> by, const claim& run,
                                  const request& asked) {
   const request sent = asked_under(run, asked);
-  // The run is not tied to a connection, so there is nobody to hand an interim answer to.
-  const upstream::interim no_interims;
-  auto got = co_await to.send(sent, nullptr, no_interims, run.lost());
+  const upstream::interim tell_client = [&run](const response& said) -> asio::awaitable<void> {
+    response interim = said;
+    strip_for_client(interim.headers());
+    run.send_interim(std::move(interim));
+    co_return;
+  };
+  auto got = co_await to.send(sent, nullptr, tell_client, run.lost());
   if (const auto* fault = std::get_if<upstream_fault>(&got)) {
     if (*fault == upstream_fault::unreachable) {
       co_return not_executed{problem_of(*by, run, problem_code::upstream_unreachable)};
@@ -65,13 +72,59 @@ asio::awaitable<outcome> forward(upstream& to, std::shared_ptr<const policy> by,
       problem_of(*by, run, late ? problem_code::upstream_timeout : problem_code::upstream_broken)};
 }
 
+// The caller's own question, less what belongs to his operation.
+request may_read(const request& asked, const std::string& path) {
+  request made{"GET", path, asked.headers()};
+  made.headers().keep_if([](const field& line) {
+    constexpr std::string_view content = "Content-";
+    const bool of_body = line.name.size() > content.size() &&
+                         same_name(line.name.substr(0, content.size()), content);
+    return !of_body && !same_name(line.name, "TE") && !same_name(line.name, "Upgrade") &&
+           !same_name(line.name, "Transfer-Encoding");
+  });
+  return made;
+}
+
+asio::awaitable<std::optional<response>> ask_application(std::shared_ptr<upstream> to,
+                                                         std::shared_ptr<const policy> by,
+                                                         const std::string& path,
+                                                         const request& asked) {
+  const request question = may_read(asked, path);
+  const upstream::interim dropped;
+  auto got = co_await to->send(question, nullptr, dropped, std::stop_token{});
+  std::optional<response> instead;
+  if (auto* said = std::get_if<upstream_answer>(&got)) {
+    const int status = said->content.head.status();
+    const bool allowed = status >= 200 && status < 300;
+    auto whole = co_await collect(std::move(said->content));
+    if (allowed) co_return instead;
+    if (whole) {
+      strip_for_client(whole->headers());
+      instead = std::move(*whole);
+      co_return instead;
+    }
+  }
+  // Whoever cannot be asked has not agreed.
+  problem why{problem_code::upstream_unreachable};
+  why.reason = "auth_check";
+  instead = to_response(why, by->settings().problems);
+  co_return instead;
+}
+
 }  // namespace
 
-handler make_forward(upstream& to, policy by) {
+handler make_forward(std::shared_ptr<upstream> to, policy by) {
   auto shared = std::make_shared<const policy>(std::move(by));
-  return [&to, shared = std::move(shared)](claim& run, const request& asked) {
-    return forward(to, shared, run, asked);
+  return [to = std::move(to), shared = std::move(shared)](claim& run, const request& asked) {
+    return forward(*to, shared, run, asked);
   };
+}
+
+replay_check make_replay_check(std::shared_ptr<upstream> to, policy by, std::string path) {
+  if (path.empty()) return {};
+  auto shared = std::make_shared<const policy>(std::move(by));
+  return [to = std::move(to), shared = std::move(shared), path = std::move(path)](
+             const request& asked) { return ask_application(to, shared, path, asked); };
 }
 
 }  // namespace callonce::gateway

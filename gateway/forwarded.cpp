@@ -33,6 +33,16 @@ std::vector<std::string> nominated_by_connection(const header_list& lines) {
   return names;
 }
 
+bool has_token(const header_list& lines, std::string_view name, std::string_view wanted) {
+  bool found = false;
+  for (const field& line : lines) {
+    if (!same_name(line.name, name)) continue;
+    for_each_token(line.value,
+                   [&](std::string_view each) { found = found || same_name(each, wanted); });
+  }
+  return found;
+}
+
 void append_to_list(header_list& lines, std::string_view name, std::string_view member) {
   std::string whole;
   for (const field& line : lines) {
@@ -73,11 +83,13 @@ std::string request_id_of(const request& head, request_ids& ids) {
 void prepare_for_application(request& head, std::string_view peer, std::string_view request_id) {
   header_list& lines = head.headers();
   const std::vector<std::string> nominated = nominated_by_connection(lines);
+  const bool wants_trailers = has_token(lines, "TE", "trailers");
   lines.keep_if([&](const field& line) {
     const auto named = [&](const std::string& name) { return same_name(name, line.name); };
     return !is_hop_by_hop(line.name) && !is_of_the_gateway(line.name) &&
            !same_name(line.name, expect) && std::none_of(nominated.begin(), nominated.end(), named);
   });
+  if (wants_trailers) lines.add("TE", "trailers");
   lines.add("Via", std::string{via});
   append_to_list(lines, "X-Forwarded-For", peer);
   const std::string* host = lines.find("Host");

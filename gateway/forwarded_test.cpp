@@ -50,12 +50,18 @@ TEST(ForwardedRequest, LinesOfTheConnectionEndHere) {
                       {"Keep-Alive", "timeout=5"},
                       {"Proxy-Connection", "keep-alive"},
                       {"Proxy-Authorization", "Basic x"},
-                      {"TE", "trailers"},
+                      {"TE", "gzip"},
                       {"Trailer", "X-T"},
                       {"Transfer-Encoding", "chunked"},
                       {"Upgrade", "websocket"},
                       {"Expect", "100-continue"}}),
             with_added({{"Host", "shop.example"}}));
+}
+
+// D-50, R-17: the wish for trailers is this hop's own again.
+TEST(ForwardedRequest, R17TrailersAreAskedForWhereTheClientDoes) {
+  EXPECT_EQ(prepared({{"Host", "shop.example"}, {"TE", "gzip, Trailers"}, {"Connection", "TE"}}),
+            with_added({{"Host", "shop.example"}, {"TE", "trailers"}}));
 }
 
 // A-06, D-69: they are the gateway's own word to the application.

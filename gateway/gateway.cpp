@@ -15,6 +15,7 @@
 #include <gateway/gateway.hpp>
 #include <gateway/listener.hpp>
 #include <gateway/observed_store.hpp>
+#include <gateway/reload.hpp>
 #include <gateway/service.hpp>
 #include <gateway/store_choice.hpp>
 #include <gateway/telemetry.hpp>
@@ -102,29 +103,32 @@ class both final : public observer {
 class gateway::state {
  public:
   state(configuration of, const log& lines, start_options with, environment& in)
-      : config_(std::move(of)),
+      : config_(std::make_shared<const configuration>(std::move(of))),
         log_(lines),
+        reload_(std::move(with.reload)),
         env_(in),
-        counts_(route_names(config_), version, [this] { return numbers(); }),
+        counts_(route_names(*config_), version, [this] { return numbers(); }),
         telemetry_(log_, counts_, env_),
         facts_(telemetry_, with.also_tell),
-        store_(open_store_to_serve(config_, with.accept_new_scopes, env_)),
+        store_(open_store_to_serve(*config_, with.accept_new_scopes, env_,
+                                   [this](std::size_t size) { counts_.count_batch(size); })),
         observed_(*store_, env_,
                   [this](std::string_view operation, std::chrono::steady_clock::duration took) {
                     counts_.count_store(operation, took);
                   }),
-        engine_(observed_, env_, &facts_, limits_of(config_)),
-        service_(config_, engine_, io_.get_executor(), log_, counts_, facts_, env_),
+        engine_(observed_, env_, &facts_, limits_of(*config_)),
+        service_(make_service(config_)),
         admin_(*store_, counts_, env_, version),
         purger_(observed_, env_, &facts_),
         public_(
-            io_.get_executor(), "listen", config_.listen,
-            [this](beast::exchange& client) { return service_.answer(client); },
-            server_limits_of(config_), config_.limits.connections, env_),
-        signals_(io_, SIGTERM, SIGINT, SIGHUP) {
-    if (config_.admin) {
+            io_.get_executor(), "listen", config_->listen,
+            [this](beast::exchange& client) { return answer(client); }, server_limits_of(*config_),
+            config_->limits.connections, env_),
+        signals_(io_, SIGTERM, SIGINT),
+        reloads_(io_, SIGHUP) {
+    if (config_->admin) {
       inside_.emplace(
-          io_.get_executor(), "admin", std::vector<endpoint>{*config_.admin},
+          io_.get_executor(), "admin", std::vector<endpoint>{*config_->admin},
           [this](beast::exchange& client) { return admin_.answer(client); }, beast::server_limits{},
           admin_connections, env_);
     }
@@ -136,12 +140,55 @@ class gateway::state {
     if (inside_) inside_->start();
     asio::co_spawn(io_, purger_.run(stop_purging_.get_token()), asio::detached);
     asio::co_spawn(io_, watch_signals(), asio::detached);
+    asio::co_spawn(io_, watch_reloads(), asio::detached);
     tell_start();
     io_.run();
     return end_;
   }
 
  private:
+  std::shared_ptr<service> make_service(std::shared_ptr<const configuration> of) {
+    return std::make_shared<service>(std::move(of), engine_, io_.get_executor(), log_, counts_,
+                                     facts_, env_);
+  }
+
+  // An exchange ends under the configuration that it began under.
+  asio::awaitable<void> answer(beast::exchange& client) {
+    const std::shared_ptr<service> by = service_;
+    co_await by->answer(client);
+  }
+
+  asio::awaitable<void> watch_reloads() {
+    for (;;) {
+      boost::system::error_code fault;
+      co_await reloads_.async_wait(asio::redirect_error(asio::use_awaitable, fault));
+      if (fault) co_return;
+      reload();
+    }
+  }
+
+  // Post: all of the new configuration counts for new claims, or nothing of it.
+  void reload() {
+    if (!reload_) {
+      log_.warning("reload_refused", {{"advice", "nothing to read again: serve with --config"}});
+      return;
+    }
+    loaded_configuration read = reload_();
+    if (read.mistakes.empty()) read.mistakes = reload_mistakes(*config_, read.value);
+    for (const std::string& line : read.mistakes) {
+      log_.write(log_level::error, "reload_refused", {{"advice", line}});
+    }
+    if (!read.mistakes.empty()) return;
+    for (const std::string& line : read.warnings) {
+      log_.warning("configuration", {{"advice", line}});
+    }
+    counts_.add_routes(route_names(read.value));
+    config_ = std::make_shared<const configuration>(std::move(read.value));
+    service_ = make_service(config_);
+    log_.info("reloaded", {{"routes", std::uint64_t{config_->routes.size()}},
+                           {"classes", classes_of(*config_)}});
+  }
+
   live_numbers numbers() const {
     live_numbers now;
     now.runs = engine_.runs();
@@ -158,7 +205,7 @@ class gateway::state {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
     const std::uint64_t wanted =
-        config_.limits.connections + config_.limits.upstream_connections + other_descriptors;
+        config_->limits.connections + config_->limits.upstream_connections + other_descriptors;
     if (limit.rlim_cur >= wanted) return;
     log_.warning("descriptors", {{"limit", std::uint64_t{limit.rlim_cur}},
                                  {"wanted", wanted},
@@ -171,9 +218,9 @@ class gateway::state {
                           {"listen", joined(public_.where())},
                           {"admin", inside_ ? joined(inside_->where()) : "off"},
                           {"store", is.name},
-                          {"scope", scope_of(config_)},
-                          {"routes", std::uint64_t{config_.routes.size()}},
-                          {"classes", classes_of(config_)}});
+                          {"scope", scope_of(*config_)},
+                          {"routes", std::uint64_t{config_->routes.size()}},
+                          {"classes", classes_of(*config_)}});
   }
 
   asio::awaitable<void> watch_signals() {
@@ -193,7 +240,7 @@ class gateway::state {
     co_await asio::post(io_, asio::use_awaitable);
     log_.info("draining", {{"runs", std::uint64_t{engine_.runs()}},
                            {"connections", std::uint64_t{public_.connections()}}});
-    const steady_time deadline = env_.now() + config_.limits.drain;
+    const steady_time deadline = env_.now() + config_->limits.drain;
     admin_.drain();
     public_.drain();
     engine_.drain();
@@ -210,12 +257,14 @@ class gateway::state {
       co_return;
     }
     if (inside_) inside_->close();
-    service_.close();
+    service_->close();
     signals_.cancel();
+    reloads_.cancel();
   }
 
-  const configuration config_;
+  std::shared_ptr<const configuration> config_;
   const log& log_;
+  const std::function<loaded_configuration()> reload_;
   environment& env_;
   asio::io_context io_{1};
   metrics counts_;
@@ -224,12 +273,13 @@ class gateway::state {
   const std::unique_ptr<store> store_;
   observed_store observed_;
   engine engine_;
-  service service_;
+  std::shared_ptr<service> service_;
   admin admin_;
   purger purger_;
   listener public_;
   std::optional<listener> inside_;
   asio::signal_set signals_;
+  asio::signal_set reloads_;
   std::stop_source stop_purging_;
   gateway_end end_ = gateway_end::deadline;
 };

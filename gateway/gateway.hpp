@@ -23,6 +23,8 @@ enum class gateway_end : int {
 struct start_options {
   bool accept_new_scopes = false;  ///< Serve a store whose records were made under another rule.
   observer* also_tell = nullptr;   ///< Told every fact after the gateway's own observers.
+  /// Reads the configuration again on SIGHUP; empty: there is nothing to read.
+  std::function<loaded_configuration()> reload;
 };
 
 /// The reverse proxy: listeners, routes, engine, store, upstream pools and admin on one thread.
@@ -37,9 +39,9 @@ class gateway {
   gateway(const gateway&) = delete;
   gateway& operator=(const gateway&) = delete;
 
-  /// Serves on the calling thread until SIGTERM, SIGINT or SIGHUP has come and everything is
-  /// drained; a second signal ends it at once. Post: after `deadline` runs are left: end the
-  /// process without destroying the gateway.
+  /// Serves on the calling thread until SIGTERM or SIGINT has come and everything is
+  /// drained; SIGHUP reads the configuration again for new claims; a second ending signal ends it
+  /// at once. Post: after `deadline` runs are left: end the process without destroying the gateway.
   gateway_end run();
 
  private:

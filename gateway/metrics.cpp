@@ -1,11 +1,11 @@
 #include <array>
 #include <map>
-#include <optional>
 #include <sstream>
 
 #include <gateway/metrics.hpp>
 #include <gateway/observed_store.hpp>
 #include <prometheus/counter.h>
+#include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
@@ -35,17 +35,8 @@ std::size_t index_of(request_outcome how) {
 const std::vector<double> seconds_buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                           0.5,   1,      2.5,   5,    10,    30,   60};
 
-std::optional<problem_code> code_in(std::string_view body) {
-  constexpr std::string_view member = "\"code\":\"";
-  const std::size_t at = body.find(member);
-  if (at == std::string_view::npos) return std::nullopt;
-  body.remove_prefix(at + member.size());
-  const std::string_view word = body.substr(0, body.find('"'));
-  for (std::size_t i = 0; i < problem_codes; ++i) {
-    if (const auto code = static_cast<problem_code>(i); to_string(code) == word) return code;
-  }
-  return std::nullopt;
-}
+// A lane takes at most 256 operations at once.
+const std::vector<double> batch_buckets{1, 2, 4, 8, 16, 32, 64, 128, 256};
 
 }  // namespace
 
@@ -55,10 +46,7 @@ std::string_view request_outcome::name() const {
 
 request_outcome outcome_of(const response& answer) {
   if (answer.headers().find(replayed_field) != nullptr) return {kind::replayed};
-  const std::string* type = answer.headers().find("Content-Type");
-  if (type != nullptr && same_name(*type, "application/problem+json")) {
-    if (const auto code = code_in(answer.body_text())) return {kind::problem, *code};
-  }
+  if (answer.made_for()) return {kind::problem, *answer.made_for()};
   return {kind::executed};
 }
 
@@ -91,15 +79,8 @@ struct metrics::series {
   }
 
   void add_routes(const std::vector<std::string>& names) {
-    auto& requests = prometheus::BuildCounter()
-                         .Name("callonce_requests_total")
-                         .Help("Requests by route and by how they were answered.")
-                         .Register(registry);
-    auto& seconds = prometheus::BuildHistogram()
-                        .Name("callonce_request_seconds")
-                        .Help("From a request's head to its answer's last byte.")
-                        .Register(registry);
     for (const std::string& name : names) {
+      if (routes.count(name) != 0) continue;
       route made;
       for (std::size_t i = 0; i < outcomes; ++i) {
         request_outcome how;
@@ -143,6 +124,22 @@ struct metrics::series {
   }
 
   prometheus::Registry registry;
+  prometheus::Family<prometheus::Counter>& requests =
+      prometheus::BuildCounter()
+          .Name("callonce_requests_total")
+          .Help("Requests by route and by how they were answered.")
+          .Register(registry);
+  prometheus::Family<prometheus::Histogram>& seconds =
+      prometheus::BuildHistogram()
+          .Name("callonce_request_seconds")
+          .Help("From a request's head to its answer's last byte.")
+          .Register(registry);
+  prometheus::Histogram& batches =
+      prometheus::BuildHistogram()
+          .Name("callonce_batch_operations")
+          .Help("Store operations that one commit made durable together.")
+          .Register(registry)
+          .Add({}, batch_buckets);
   std::function<live_numbers()> live;
   std::map<std::string, route, std::less<>> routes;
   std::array<prometheus::Counter*, claim_kinds> claims{};
@@ -150,6 +147,8 @@ struct metrics::series {
   prometheus::Counter* by_gateway = nullptr;
   prometheus::Counter* by_application = nullptr;
 
+  prometheus::Counter& unprotected =
+      counter("callonce_fail_open_total", "Requests that ran unprotected: no store, fail_open.");
   prometheus::Counter& released = counter("callonce_released_total", "Claims given back.");
   prometheus::Counter& kept = counter("callonce_kept_total", "Claims kept: outcome uncertain.");
   prometheus::Counter& parked = counter("callonce_parked_total", "Keys parked for a person.");
@@ -194,6 +193,8 @@ void metrics::on(const fact& what) {
       return series_->by_gateway->Increment();
     case fact_kind::co_committed:
       return series_->by_application->Increment();
+    case fact_kind::unprotected:
+      return series_->unprotected.Increment();
     case fact_kind::released:
       return series_->released.Increment();
     case fact_kind::kept:
@@ -243,6 +244,14 @@ void metrics::count_request(std::string_view route, request_outcome how,
 
 void metrics::count_store(std::string_view operation, std::chrono::steady_clock::duration took) {
   series_->store.at(operation)->Observe(std::chrono::duration<double>(took).count());
+}
+
+void metrics::count_batch(std::size_t operations) {
+  series_->batches.Observe(static_cast<double>(operations));
+}
+
+void metrics::add_routes(const std::vector<std::string>& names) {
+  series_->add_routes(names);
 }
 
 std::string metrics::text() {

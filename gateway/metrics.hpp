@@ -57,6 +57,11 @@ class metrics final : public observer {
   /// Pre: `operation` is one of `observed_store::operations`.
   void count_store(std::string_view operation, std::chrono::steady_clock::duration took);
 
+  /// One commit of the store made so many operations durable.
+  void count_batch(std::size_t operations);
+  /// Adds the routes of a new configuration; those of the old one stay.
+  void add_routes(const std::vector<std::string>& names);
+
   /// The text exposition format, version 0.0.4.
   std::string text();
 

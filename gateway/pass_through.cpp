@@ -107,8 +107,8 @@ void strip_for_pass_through(header_list& lines, bool switching) {
 }  // namespace
 
 asio::awaitable<int> pass_through(beast::exchange& client, upstream& to,
-                                  std::string_view request_id, std::string_view problem_base,
-                                  environment& in) {
+                                  std::string_view request_id, const problem_form& problems,
+                                  const answer_marks& mark, environment& in) {
   request asked = std::move(client.head());
   const std::string upgrade = upgrade_of(asked.headers());
   prepare_for_application(asked, client.peer(), request_id);
@@ -131,14 +131,14 @@ asio::awaitable<int> pass_through(beast::exchange& client, upstream& to,
     problem_code why =
         unreachable ? problem_code::upstream_unreachable : problem_code::upstream_broken;
     if (body && body->was_cut()) why = problem_code::request_timeout;
-    reply.head = to_response(why, problem_base);
+    reply.head = to_response(why, problems);
   } else {
     auto& said = std::get<upstream_answer>(got);
     reply = std::move(said.content);
     application = std::move(said.tunnel);
     strip_for_pass_through(reply.head.headers(), application != nullptr);
   }
-  mark_for_client(reply.head, request_id);
+  mark(reply.head);
   const int status = reply.head.status();
   const result<void> sent = co_await client.send(std::move(reply));
   if (!sent) co_return 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include <boost/asio/awaitable.hpp>
@@ -9,6 +10,9 @@
 #include <callonce/engine/environment.hpp>
 
 namespace callonce::gateway {
+
+/// Adds to an answer what every answer of this gateway carries.
+using answer_marks = std::function<void(response&)>;
 
 /// Passes an exchange that needs no record on to the application: both bodies stream unbuffered,
 /// interim answers go to the client, an honoured `Upgrade` becomes a byte tunnel that lives until
@@ -20,6 +24,7 @@ namespace callonce::gateway {
 /// Source: design section 8; D-49, G-07, G-08, G-11, C93.
 [[nodiscard]] asio::awaitable<int> pass_through(beast::exchange& client, upstream& to,
                                                 std::string_view request_id,
-                                                std::string_view problem_base, environment& in);
+                                                const problem_form& problems,
+                                                const answer_marks& mark, environment& in);
 
 }  // namespace callonce::gateway

@@ -4,6 +4,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <gateway/fake_upstream.hpp>
+#include <gateway/forwarded.hpp>
 #include <gateway/pass_through.hpp>
 #include <gtest/gtest.h>
 
@@ -101,12 +102,16 @@ asio::awaitable<void> keep(asio::awaitable<int> work, std::optional<int>& into) 
   into = co_await std::move(work);
 }
 
+const problem_form plainly;
+const answer_marks marks = [](response& said) { mark_for_client(said, "made-1"); };
+
 // Passes `client` through to `to`; `meanwhile` runs as soon as nothing else can go on.
 int pass(fake_exchange& client, fake_upstream& to, const std::function<void()>& meanwhile = {}) {
   asio::io_context io;
   std::optional<int> status;
-  asio::co_spawn(io, keep(pass_through(client, to, "made-1", "", system_environment()), status),
-                 asio::detached);
+  asio::co_spawn(
+      io, keep(pass_through(client, to, "made-1", plainly, marks, system_environment()), status),
+      asio::detached);
   io.poll();
   if (meanwhile) {
     meanwhile();
@@ -237,7 +242,9 @@ TEST_F(Upgrade, BecomesATunnelThatLivesUntilBothSidesHaveEnded) {
   asio::io_context io;
   std::optional<int> status;
   asio::co_spawn(
-      io, keep(pass_through(client, application, "made-1", "", system_environment()), status),
+      io,
+      keep(pass_through(client, application, "made-1", plainly, marks, system_environment()),
+           status),
       asio::detached);
   io.poll();
   EXPECT_EQ(*application.seen.at(0).headers().find("Upgrade"), "websocket");

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <gateway/profile.hpp>
 #include <gateway/reference.hpp>
 #include <gateway/setting.hpp>
 
@@ -21,7 +22,12 @@ constexpr chapter chapters[] = {
      "- `header:NAME` is a long-lived credential as the client sends it; the whole value counts.\n"
      "- `cookie:NAME` is a cookie whose value does not change while an operation may be retried.\n"
      "- `trusted:NAME` is an identity set by a hop in `proxies`; from any other peer: 401.\n"
-     "- `shared` is one scope for everybody: callers can read each other's answers."},
+     "- `jwt:CLAIM` is a claim of the Bearer token in Authorization, verified with `jwt_key`: "
+     "signature under one algorithm, `exp`, `nbf`, and issuer and audience where they are set; "
+     "else 401.\n"
+     "- `shared` is one scope for everybody: callers can read each other's answers.\n\n"
+     "A list takes several of them, of which all must be present. docs/guides/scope.md has tried "
+     "examples."},
     {"limits", "[limits]", "What one process takes at once, and how long it waits."},
     {"log", "[log]", "Lines go to standard output. No line has a key or a body in clear."},
     {"route", "[[route]]",
@@ -29,7 +35,9 @@ constexpr chapter chapters[] = {
      "`{name}`, then `*`. Paths are compared byte for byte; the query does not count. A request "
      "that matches none gets the defaults. A route also takes every key of `[defaults]`."},
     {"defaults", "[defaults] and [[route]]",
-     "Every route inherits the defaults and may override each of them."},
+     "Every route inherits the defaults and may override each of them. Strongest first: the "
+     "route's "
+     "own key, the route's profile, the defaults' own key, the defaults' profile, built in."},
 };
 
 constexpr std::string_view introduction =
@@ -65,6 +73,27 @@ std::string cell(std::string_view text) {
   return made;
 }
 
+std::string profiles_table() {
+  std::string made = "\n## Profiles\n\n`profile = NAME` presets keys; each may still be set.\n";
+  made += "\n| Name | What it is | Presets |\n|---|---|---|\n";
+  for (const profile& each : all_profiles()) {
+    made.append("| `").append(each.name).append("` | ").append(each.help).append(" | ");
+    configuration whole;
+    route_settings route;
+    std::string presets;
+    for (const preset& one : each.presets) {
+      for (const setting& known : all_settings()) {
+        if (known.section != "defaults" || known.key != one.key) continue;
+        known.set(place{whole, route}, one.value);
+        presets.append(presets.empty() ? "" : ", ").append("`").append(one.key).append(" = ");
+        presets.append(cell(known.show(place{whole, route}))).append("`");
+      }
+    }
+    made.append(presets.empty() ? "none" : presets).append(" |\n");
+  }
+  return made;
+}
+
 std::string code(const std::string& text) {
   return text.empty() ? "" : "`" + cell(text) + "`";
 }
@@ -84,7 +113,7 @@ std::string reference_page() {
       page += " |\n";
     }
   }
-  return page;
+  return page + profiles_table();
 }
 
 std::string settings_help() {

@@ -4,6 +4,8 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <gateway/response_reader.hpp>
 
+#include <callonce/core/replay.hpp>
+
 namespace callonce::gateway {
 namespace {
 
@@ -41,8 +43,8 @@ struct response_reader::parser final : http::basic_parser<false> {
     if (code < 100) fault = http::error::bad_status;
   }
   void on_field_impl(http::field, string_view name, string_view value, error_code&) override {
-    if (head_done) return;  // a trailer
-    lines.add(std::string{name}, std::string{value});
+    header_list& into = head_done ? trailers : lines;
+    into.add(std::string{name}, std::string{value});
   }
   void on_header_impl(error_code& fault) override {
     head_done = true;
@@ -62,6 +64,7 @@ struct response_reader::parser final : http::basic_parser<false> {
 
   std::string& body;
   header_list lines;
+  header_list trailers;
   int status = 0;
   int version = 11;
   bool head_done = false;
@@ -124,6 +127,13 @@ bool response_reader::keeps_alive() const noexcept {
 response response_reader::take() {
   response taken{parser_->status, std::move(parser_->lines), std::move(body_)};
   body_.clear();
+  taken.trailers() = trailers();
+  return taken;
+}
+
+header_list response_reader::trailers() {
+  header_list taken = std::move(parser_->trailers);
+  strip_trailers(taken);
   return taken;
 }
 

@@ -46,6 +46,8 @@ class response_reader {
   /// Status, header lines in the order they came, and the body's bytes so far.
   /// Pre: the head is known.
   response take();
+  /// The lines that came behind the body so far. Post: they are taken.
+  header_list trailers();
   /// The body's bytes since then; whoever takes them clears it.
   std::string& body() noexcept { return body_; }
   /// How much of the body is still to come, where that is known. Pre: the head is known.

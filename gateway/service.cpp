@@ -27,13 +27,22 @@ std::string logged_path(std::string_view target) {
 }  // namespace
 
 struct service::served_route {
-  served_route(engine& over, const policy& by, upstream& to)
-      : application(to), guarded(over, by, make_forward(to, by)) {}
+  served_route(engine& over, const policy& by, const std::shared_ptr<upstream>& to,
+               const std::string& auth_check)
+      : application(to),
+        guarded(over, by, make_forward(to, by), make_replay_check(to, by, auth_check)) {}
 
   const std::string& name() const { return guarded.policy().settings().name; }
 
-  upstream& application;
+  const std::shared_ptr<upstream> application;
   mutable route guarded;
+};
+
+/// What is known of who asks, from the head of his request.
+struct service::asker {
+  asker(std::string id, std::string page) : request_id(std::move(id)), origin(std::move(page)) {}
+  std::string request_id;
+  std::string origin;  ///< A page of `cors_origins`, or empty.
 };
 
 /// How one exchange has ended.
@@ -45,9 +54,11 @@ struct service::ending {
   std::string record;
 };
 
-service::service(const configuration& of, engine& over, asio::any_io_executor executor,
-                 const log& lines, metrics& counts, observer& facts, environment& in)
-    : config_(of),
+service::service(std::shared_ptr<const configuration> of, engine& over,
+                 asio::any_io_executor executor, const log& lines, metrics& counts, observer& facts,
+                 environment& in)
+    : config_(std::move(of)),
+      cors_(config_->cors_origins),
       engine_(over),
       executor_(std::move(executor)),
       log_(lines),
@@ -55,11 +66,11 @@ service::service(const configuration& of, engine& over, asio::any_io_executor ex
       facts_(facts),
       env_(in),
       ids_(in) {
-  for (std::size_t i = 0; i < of.routes.size(); ++i) {
-    serve_route(of.routes[i]);
-    table_.add(of.routes[i].path, i);
+  for (std::size_t i = 0; i < config_->routes.size(); ++i) {
+    serve_route(config_->routes[i]);
+    table_.add(config_->routes[i].path, i);
   }
-  serve_route(of.defaults);
+  serve_route(config_->defaults);
 }
 
 service::~service() = default;
@@ -71,15 +82,15 @@ void service::close() {
 
 void service::serve_route(const route_settings& of) {
   // Only where a route that takes everything has an application of its own is there none.
-  const endpoint where = of.upstream ? *of.upstream : config_.upstream.value_or(endpoint{});
-  routes_.push_back(
-      std::make_unique<served_route>(engine_, policy{of.policy}, application_at(where)));
+  const endpoint where = of.upstream ? *of.upstream : config_->upstream.value_or(endpoint{});
+  routes_.push_back(std::make_unique<served_route>(engine_, policy{of.policy},
+                                                   application_at(where), of.auth_check));
 }
 
-upstream& service::application_at(const endpoint& where) {
-  std::unique_ptr<upstream>& found = applications_[to_text(where)];
-  if (!found) found = std::make_unique<upstream_pool>(executor_, where, limits_of(config_), env_);
-  return *found;
+std::shared_ptr<upstream> service::application_at(const endpoint& where) {
+  std::shared_ptr<upstream>& found = applications_[to_text(where)];
+  if (!found) found = std::make_shared<upstream_pool>(executor_, where, limits_of(*config_), env_);
+  return found;
 }
 
 const service::served_route& service::route_for(std::string_view target) const {
@@ -90,14 +101,14 @@ const service::served_route& service::route_for(std::string_view target) const {
 asio::awaitable<void> service::answer(beast::exchange& client) {
   const steady_time began = env_.now();
   request& head = client.head();
-  head.from_trusted_hop(config_.proxies.contains(client.peer()));
+  head.from_trusted_hop(config_->proxies.contains(client.peer()));
   const served_route& by = route_for(head.target());
-  const std::string request_id = request_id_of(head, ids_);
+  const asker from{request_id_of(head, ids_), cors_.origin_of(head)};
   const bool told = log_.writes_access();
   const std::string method = told ? head.method() : std::string{};
   const std::string path = told ? logged_path(head.target()) : std::string{};
 
-  const ending ended = co_await respond(client, by, request_id);
+  const ending ended = co_await respond(client, by, from);
 
   const auto took = env_.now() - began;
   counts_.count_request(by.name(), ended.how, took);
@@ -111,20 +122,27 @@ asio::awaitable<void> service::answer(beast::exchange& client) {
               {"record", ended.record},
               {"ms", std::chrono::duration<double, std::milli>(took).count()},
               {"peer", client.peer()},
-              {"request_id", request_id}});
+              {"request_id", from.request_id}});
 }
 
 asio::awaitable<service::ending> service::respond(beast::exchange& client, const served_route& by,
-                                                  std::string_view request_id) {
-  auto admitted = by.guarded.admit(client.head());
+                                                  const asker& from) {
+  const request& head = client.head();
+  if (auto allowed = cors_.preflight(head, by.guarded.policy().settings())) {
+    callonce::answer preflight = *std::move(allowed);
+    ending ended = co_await send(client, std::move(preflight), from);
+    ended.how.what = request_outcome::kind::unprotected;
+    co_return ended;
+  }
+  auto admitted = by.guarded.admit(head);
   if (auto* as = std::get_if<identity>(&admitted)) {
-    co_return co_await protect(client, by, std::move(*as), request_id);
+    co_return co_await protect(client, by, std::move(*as), from);
   }
   if (const auto* why = std::get_if<problem>(&admitted)) {
-    callonce::answer refused = by.guarded.refuse(*why);
-    co_return co_await send(client, std::move(refused), request_id);
+    callonce::answer refused = by.guarded.refuse(*why, head);
+    co_return co_await send(client, std::move(refused), from);
   }
-  co_return co_await pass(client, by, request_id);
+  co_return co_await pass(client, by, from);
 }
 
 request_outcome service::unprotected_outcome(const served_route& by, const request& head) const {
@@ -136,31 +154,40 @@ request_outcome service::unprotected_outcome(const served_route& by, const reque
 }
 
 asio::awaitable<service::ending> service::pass(beast::exchange& client, const served_route& by,
-                                               std::string_view request_id) {
+                                               const asker& from) {
   const request_outcome how = unprotected_outcome(by, client.head());
   facts_.on(fact{fact_kind::passed_through, by.name()});
-  const std::string& base = by.guarded.policy().settings().problem_base;
-  const int status = co_await pass_through(client, by.application, request_id, base, env_);
+  const answer_marks marks = [&](response& said) {
+    cors::open_for(from.origin, said);
+    mark_for_client(said, from.request_id);
+  };
+  const int status = co_await pass_through(client, *by.application, from.request_id,
+                                           by.guarded.policy().settings().problems, marks, env_);
   co_return ending{status, how};
 }
 
 asio::awaitable<service::ending> service::protect(beast::exchange& client, const served_route& by,
-                                                  identity as, std::string_view request_id) {
+                                                  identity as, const asker& from) {
   auto body = co_await client.read_body(by.guarded.policy().settings().request_body_max);
   ending ended;
   if (std::holds_alternative<beast::disconnected>(body)) {
     ended.how.what = request_outcome::kind::gone;
   } else if (const auto* why = std::get_if<problem>(&body)) {
-    callonce::answer refused = by.guarded.refuse(*why, &as);
-    ended = co_await send(client, std::move(refused), request_id);
+    callonce::answer refused = by.guarded.refuse(*why, client.head(), &as);
+    ended = co_await send(client, std::move(refused), from);
   } else {
     request& head = client.head();
     request asked{head.method(), head.target(), std::move(head.headers()),
                   std::get<body_bytes>(std::move(body))};
     asked.from_trusted_hop(head.from_trusted_hop());
-    prepare_for_application(asked, client.peer(), request_id);
-    callonce::answer final = co_await by.guarded.answer(as, std::move(asked), client.client_left());
-    ended = co_await send(client, std::move(final), request_id);
+    prepare_for_application(asked, client.peer(), from.request_id);
+    const interim_sink tell = [&client](const response& interim) -> asio::awaitable<void> {
+      // A client that is gone is told by `client_left`.
+      static_cast<void>(co_await client.send_interim(interim));
+    };
+    client_side side{client.client_left(), tell};
+    callonce::answer final = co_await by.guarded.answer(as, std::move(asked), std::move(side));
+    ended = co_await send(client, std::move(final), from);
     if (ended.status != 0) by.guarded.sent(as, ended.status);
   }
   if (log_.writes_access()) ended.record = as.record_id();
@@ -168,10 +195,11 @@ asio::awaitable<service::ending> service::protect(beast::exchange& client, const
 }
 
 asio::awaitable<service::ending> service::send(beast::exchange& client, callonce::answer final,
-                                               std::string_view request_id) {
+                                               const asker& from) {
   const request_outcome how = outcome_of(final.head);
   const int status = final.head.status();
-  mark_for_client(final.head, request_id);
+  cors::open_for(from.origin, final.head);
+  mark_for_client(final.head, from.request_id);
   const result<void> sent = co_await client.send(std::move(final));
   co_return ending{sent ? status : 0, how};
 }

@@ -11,17 +11,6 @@ namespace {
 
 using texts = std::vector<std::string>;
 
-bool is_name(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view{"!#$%&'*+-.^_`|~"}.find(c) != std::string_view::npos;
-  });
-}
-
-bool is_printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c <= 0x7e; });
-}
-
 std::string set_endpoint(endpoint_or_mistake read, std::optional<endpoint>& into) {
   if (const auto* wrong = std::get_if<std::string>(&read)) return *wrong;
   into = std::get<endpoint>(read);
@@ -43,6 +32,17 @@ constexpr std::array<std::pair<std::string_view, outcome_rule>, 3> outcome_words
      {"keep", outcome_rule::keep}}};
 
 }  // namespace
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view{"!#$%&'*+-.^_`|~"}.find(c) != std::string_view::npos;
+  });
+}
+
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c <= 0x7e; });
+}
 
 std::string set_listen(place in, const setting_value& given) {
   const auto* list = std::get_if<texts>(&given);
@@ -121,17 +121,6 @@ std::string set_store(place in, const setting_value& given) {
 
 std::string show_store(place in) {
   return in_quotes(in.whole.store.memory ? "memory:" : "sqlite:" + in.whole.store.path.string());
-}
-
-std::string set_scope(place in, const setting_value& given) {
-  const std::string* text = as_text(given);
-  if (text == nullptr) return "one rule is taken: write e.g. \"header:X-Api-Key\"";
-  try {
-    in.whole.scope.emplace(*text);
-  } catch (const std::invalid_argument& wrong) {
-    return wrong.what();
-  }
-  return {};
 }
 
 // Calls that do not change anything need no key; a body has no meaning for them either.

@@ -48,6 +48,10 @@ void add_top(std::vector<setting>& to) {
   to.push_back(custom_setting(
       {"", "proxies", "hops in front: only they may set X-Forwarded-* and trusted: identities"},
       "list of texts", "ADDRESS | ADDRESS/BITS | unix", set_proxies, show_proxies));
+  to.push_back(list_setting(
+      {"", "cors_origins", "web pages that may call: their preflights and our own answers"},
+      [](place in) -> std::vector<std::string>& { return in.whole.cors_origins; },
+      "https://HOST[:PORT]", check_origins));
 }
 
 void add_store_and_scope(std::vector<setting>& to) {
@@ -58,9 +62,29 @@ void add_store_and_scope(std::vector<setting>& to) {
       {"store", "timeout", "how long a request waits for the store before it is answered 503"},
       [](place in) -> milliseconds& { return in.whole.store.timeout; }, 100ms, 5min));
   to.push_back(custom_setting(
-      {"scope", "from", "whose key it is; the value is stored only as a hash"}, "text",
-      "header:NAME | cookie:NAME | trusted:NAME | shared; required", set_scope,
-      [](place in) { return in.whole.scope ? in_quotes(in.whole.scope->text()) : std::string{}; }));
+      {"scope", "from", "whose key it is; the value is stored only as a hash"},
+      "text, or a list of which all must be present",
+      "header:NAME | cookie:NAME | trusted:NAME | jwt:CLAIM | shared; required",
+      [](place in, const setting_value& given) { return set_scope(in.whole.scope, given); },
+      [](place in) { return show_scope(in.whole.scope); }));
+  to.push_back(custom_setting(
+      {"scope", "jwt_key", "the public key that proves tokens of jwt: scopes"}, "file",
+      "PEM or JWKS",
+      [](place in, const setting_value& given) { return set_file(in.whole.tokens.key, given); },
+      [](place in) { return in_quotes(in.whole.tokens.key.string()); }));
+  const auto token_text = [&](std::string_view key, member<std::string> at, std::string rule,
+                              std::string_view help) {
+    to.push_back(text_setting({"scope", key, help}, at, std::move(rule), check_printable));
+  };
+  token_text(
+      "jwt_algorithm", [](place in) -> std::string& { return in.whole.tokens.algorithm; },
+      "RS256, ES256, ...; empty: the key's usual one", "the one algorithm that tokens may use");
+  token_text(
+      "jwt_issuer", [](place in) -> std::string& { return in.whole.tokens.issuer; },
+      "the iss of a token; empty: any", "who must have made a token");
+  token_text(
+      "jwt_audience", [](place in) -> std::string& { return in.whole.tokens.audience; },
+      "one aud of a token; empty: any", "whom a token must be made for");
 }
 
 void add_limits(std::vector<setting>& to) {
@@ -126,9 +150,18 @@ void add_route_identity(std::vector<setting>& to) {
       "http://HOST[:PORT] | unix:PATH",
       [](place in, const setting_value& given) { return set_upstream(in.route.upstream, given); },
       [](place in) { return upstream_text(in.route.upstream); }));
+  to.push_back(custom_setting(
+      {"route", "scope", "its own scope, instead of that of [scope]"}, "text or list",
+      "as scope.from",
+      [](place in, const setting_value& given) { return set_scope(in.route.scope, given); },
+      [](place in) { return show_scope(in.route.scope ? in.route.scope : in.whole.scope); }));
 }
 
 void add_route_demand(std::vector<setting>& to) {
+  to.push_back(text_setting(
+      {"defaults", "profile", "a published contract: presets for the keys below"},
+      [](place in) -> std::string& { return in.route.profile; },
+      "ietf | stripe | acp | ucp | iceberg | repeatable", check_profile));
   to.push_back(choice_setting<effect_class>(
       {"defaults", "class", "what is promised about effects; shown, never judged"},
       of_policy<&rules::effects>,
@@ -147,6 +180,46 @@ void add_route_demand(std::vector<setting>& to) {
       {"defaults", "key_syntax", "auto takes quoted and bare keys, strict the quoted form only"},
       of_policy<&rules::key_syntax>,
       {{"auto", key_syntax::automatic}, {"strict", key_syntax::strict}}));
+  to.push_back(text_setting({"defaults", "key_header", "the field that carries the key"},
+                            of_policy<&rules::key_header>, "a header name", check_key_header));
+  to.push_back(
+      choice_setting<key_format>({"defaults", "key_format", "what a key must look like; else 400"},
+                                 of_policy<&rules::key_format>,
+                                 {{"", key_format::any},
+                                  {"uuid", key_format::uuid},
+                                  {"uuidv4", key_format::uuidv4},
+                                  {"uuidv7", key_format::uuidv7},
+                                  {"ulid", key_format::ulid}}));
+  to.push_back(choice_setting<key_time>(
+      {"defaults", "key_time", "where a key's age is read; too old or in the future: 412"},
+      of_policy<&rules::key_time>,
+      {{"off", key_time::off},
+       {"uuidv7", key_time::uuidv7},
+       {"ulid", key_time::ulid},
+       {"first-sent", key_time::first_sent}}));
+  to.push_back(duration_setting(
+      {"defaults", "key_skew", "how far a client's clock may be wrong where keys are dated"},
+      of_policy<&rules::key_skew>, 0ms, day));
+  to.push_back(choice_setting<key_identity>(
+      {"defaults", "key_per", "route: the same key on another method or path is another key"},
+      of_policy<&rules::key_per>,
+      {{"principal", key_identity::principal}, {"route", key_identity::route}}));
+}
+
+void add_route_fingerprint(std::vector<setting>& to) {
+  to.push_back(custom_setting(
+      {"defaults", "fingerprint", "what makes two requests the same: bytes, JSON meaning, fields"},
+      "word, or a list of fields",
+      "raw | json | body | json-body | [\"FIELD\", \"FIELD.FIELD\", ...]", set_fingerprint,
+      show_fingerprint));
+  to.push_back(custom_setting(
+      {"defaults", "decode", "gzip: hash what a compressed body holds, up to request_body_max"},
+      "word", "off | gzip", set_decode,
+      [](place in) { return in_quotes(in.route.decode ? "gzip" : "off"); }));
+  to.push_back(text_setting(
+      {"defaults", "auth_check", "upstream path asked before a replay; a non-2xx is sent instead"},
+      [](place in) -> std::string& { return in.route.auth_check; }, "/path, or empty",
+      check_auth_path));
 }
 
 void add_route_times(std::vector<setting>& to) {
@@ -181,9 +254,26 @@ void add_route_answers(std::vector<setting>& to) {
   to.push_back(choice_setting<bool>(
       {"defaults", "on_lapsed", "after a lapsed lease: run again, or park for a person"},
       of_policy<&rules::park_on_lapse>, {{"reexecute", false}, {"park", true}}));
+  to.push_back(custom_setting(
+      {"defaults", "max_attempts", "a lapsed claim of so many attempts is parked; 0: no bound"},
+      "number", "0 to 1000", set_max_attempts,
+      [](place in) { return std::to_string(in.route.policy.max_attempts); }));
+  to.push_back(choice_setting<store_down>(
+      {"defaults", "store_down", "no claim possible: 503, or run unprotected and say so"},
+      of_policy<&rules::store_down>,
+      {{"fail_closed", store_down::fail_closed}, {"fail_open", store_down::fail_open}}));
+  to.push_back(choice_setting<error_format>(
+      {"defaults", "error_format", "how the gateway's own answers are written"},
+      [](place in) -> error_format& { return in.route.policy.problems.format; },
+      {{"problem", error_format::problem},
+       {"stripe", error_format::stripe},
+       {"acp", error_format::acp}}));
+  to.push_back(boolean_setting({"defaults", "echo_key", "every answer to a key carries it"},
+                               of_policy<&rules::echo_key>));
   to.push_back(text_setting(
       {"defaults", "problem_base", "prefix of problem types, instead of urn:callonce:problem:"},
-      of_policy<&rules::problem_base>, "a URI, or empty", check_base));
+      [](place in) -> std::string& { return in.route.policy.problems.type_base; },
+      "a URI, or empty", check_base));
   to.push_back(list_setting({"defaults", "replay_headers_drop", "headers that no replay carries"},
                             of_policy<&rules::replay_headers_drop>, "header names", check_names));
   to.push_back(size_setting({"defaults", "request_body_max", "a protected body; beyond: 413"},
@@ -204,6 +294,7 @@ std::vector<setting> make_table() {
   add_log(made);
   add_route_identity(made);
   add_route_demand(made);
+  add_route_fingerprint(made);
   add_route_times(made);
   add_route_answers(made);
   return made;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ chosen_store open_store(const store_settings& of, environment& in = system_envir
 /// Pre: the configuration has no mistakes.
 /// Errors: throws std::runtime_error with one line that says what to change.
 std::unique_ptr<store> open_store_to_serve(const configuration& of, bool accept_new_scopes,
-                                           environment& in);
+                                           environment& in,
+                                           std::function<void(std::size_t)> on_batch);
 
 }  // namespace callonce::gateway

@@ -142,9 +142,13 @@ class rest_of_answer final : public body_source {
       co_return make_error_code(errc::in_doubt);
     }
     piece_.swap(reader.body());
-    if (reader.at() == response_reader::stage::complete) end();
+    if (reader.at() == response_reader::stage::complete) {
+      trailers_ = reader.trailers();
+      end();
+    }
     co_return std::as_bytes(std::span{piece_.data(), piece_.size()});
   }
+  header_list trailers() override { return trailers_; }
 
  private:
   void end() {
@@ -154,6 +158,7 @@ class rest_of_answer final : public body_source {
 
   borrowed line_;
   bool reusable_;
+  header_list trailers_;
   std::string piece_;
 };
 
@@ -207,6 +212,7 @@ void write_head(std::string& into, const request& asked, const std::string& fram
       continue;
     }
     if (same_name(line.name, "Upgrade")) into.append("Connection: Upgrade\r\n");
+    if (same_name(line.name, "TE")) into.append("Connection: TE\r\n");
     host = host || same_name(line.name, "Host");
     into.append(line.name).append(": ").append(line.value).append("\r\n");
   }

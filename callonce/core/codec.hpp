@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,11 +10,18 @@
 
 namespace callonce {
 
-// How a stored answer lies in a store: a head that stays as long as the key, and the body bytes as
-// they are, which go earlier. Both carry a checksum: damaged bytes are never replayed (C83).
+// How a stored answer lies in a store: a head that stays as long as the key, and the body, which
+// goes earlier. Both carry a checksum: damaged bytes are never replayed (C83).
 
-/// The head: version, status, omission, resource, headers, and what proves the body.
-std::string encode_head(const stored_answer& answer);
+/// How the body bytes lie there.
+enum class body_coding : std::uint8_t { plain = 0, zstd = 1 };
+
+/// The body made smaller, for `body_coding::zstd`. Errors: nothing where that is not worth it: a
+/// small body, one that is coded already, or one that hardly shrinks. Source: R-21.
+std::optional<std::string> compress_body(const stored_answer& answer);
+
+/// The head: version, status, omission, resource, headers, trailers, and what proves the body.
+std::string encode_head(const stored_answer& answer, body_coding coding = body_coding::plain);
 
 /// Puts head and body together again.
 /// `body` is absent when the store dropped it: a non-empty body then reads as expired.

@@ -21,7 +21,7 @@ request post(std::string target, std::string body, header_list headers = {}) {
 }
 
 fingerprint of(const request& asked) {
-  return fingerprint_of(asked, fingerprint_rule::raw_v1).value();
+  return fingerprint_of(asked, fingerprint_rule{}).value();
 }
 
 const header_list json = lines({{"Content-Type", "application/json"}});
@@ -95,9 +95,11 @@ TEST(Fingerprint, PreconditionsCount) {
 }
 
 TEST(Fingerprint, F16UnknownRulesAreSaidToBeUnknown) {
-  EXPECT_FALSE(fingerprint_of(post("/e", ""), fingerprint_rule{0}).has_value());
-  EXPECT_FALSE(fingerprint_of(post("/e", ""), fingerprint_rule{200}).has_value());
-  EXPECT_EQ(of(post("/e", "")).rule, fingerprint_rule::raw_v1);
+  for (const char* text : {"", "raw2", "fields", "gzip", "gzip ", "raw x", "zip raw"}) {
+    EXPECT_FALSE(fingerprint_of(post("/e", ""), fingerprint_rule::from_text(text)).has_value())
+        << text;
+  }
+  EXPECT_EQ(of(post("/e", "")).rule, fingerprint_rule{});
 }
 
 // Live records outlive a release: this value may only change together with the rule's number (C36).

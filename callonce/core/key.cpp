@@ -34,6 +34,10 @@ std::string_view to_string(key_fault fault) noexcept {
       return "too_long";
     case key_fault::repeated:
       return "repeated";
+    case key_fault::format:
+      return "format";
+    case key_fault::first_sent:
+      return "first_sent";
   }
   return "malformed";
 }

@@ -32,7 +32,7 @@ enum class key_syntax {
 };
 
 /// Why a field value is no key; `to_string` gives the word used in the problem's `reason`.
-enum class key_fault { malformed, empty, too_long, repeated };
+enum class key_fault { malformed, empty, too_long, repeated, format, first_sent };
 
 std::string_view to_string(key_fault fault) noexcept;
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +11,8 @@
 #include <vector>
 
 namespace callonce {
+
+enum class problem_code : std::uint8_t;
 
 namespace detail {
 bool same_letters(std::string_view left, std::string_view right) noexcept;
@@ -148,6 +152,14 @@ class response {
   header_list& headers() noexcept { return headers_; }
   const body_bytes& content() const noexcept { return content_; }
   std::string_view body_text() const noexcept { return content_.text(); }
+  /// Lines behind the body, for clients that asked for them.
+  const header_list& trailers() const noexcept { return trailers_; }
+  header_list& trailers() noexcept { return trailers_; }
+
+  /// The problem that callonce itself answers with this; nothing for a handler's or a stored
+  /// answer.
+  std::optional<problem_code> made_for() const noexcept { return made_for_; }
+  void made_for(problem_code code) noexcept { made_for_ = code; }
 
   /// Adds one header line.
   response& header(std::string name, std::string value) &;
@@ -157,6 +169,8 @@ class response {
   int status_ = 200;
   header_list headers_;
   body_bytes content_;
+  header_list trailers_;
+  std::optional<problem_code> made_for_;
 };
 
 }  // namespace callonce

@@ -3,6 +3,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include <callonce/core/digest.hpp>
 #include <callonce/core/policy.hpp>
 
 namespace callonce {
@@ -22,6 +23,7 @@ problem scope_problem(scope_fault fault) {
     case scope_fault::unusable:
       return problem_code::scope_unusable;
     case scope_fault::missing_credential:
+    case scope_fault::unproved:
     case scope_fault::untrusted_hop:
       return problem_code::scope_missing;
     case scope_fault::missing_header:
@@ -38,6 +40,43 @@ problem key_problem(key_fault fault) {
   problem made{problem_code::key_invalid};
   made.reason = to_string(fault);
   return made;
+}
+
+// Taken at its word, the key would end at this hop and the request run unprotected (G-10).
+bool is_nominated(const header_list& headers, std::string_view name) {
+  bool found = false;
+  for (const field& line : headers) {
+    if (!same_name(line.name, "Connection")) continue;
+    for_each_token(line.value,
+                   [&](std::string_view each) { found = found || same_name(each, name); });
+  }
+  return found;
+}
+
+constexpr std::string_view first_sent = "Repeatability-First-Sent";
+
+// A dated key is refused while its record may be gone already, so that a late retry cannot run
+// again; the skew is taken off, for a client's clock may be ahead.
+std::optional<problem> judge_age(const policy_settings& is, const key& of, const request& head,
+                                 wall_time now) {
+  std::optional<wall_time> made = creation_of(of.bytes(), is.key_time);
+  if (is.key_time == key_time::first_sent) {
+    if (head.headers().count(first_sent) != 1) return key_problem(key_fault::first_sent);
+    made = parse_fixdate(*head.headers().find(first_sent));
+    if (!made) return key_problem(key_fault::first_sent);
+  }
+  if (!made) return key_problem(key_fault::format);
+  if (*made > now + is.key_skew) {
+    problem future{problem_code::key_expired};
+    future.reason = "in_the_future";
+    return future;
+  }
+  if (now - *made > is.key_retention - is.key_skew) {
+    problem old{problem_code::key_expired};
+    old.reason = "too_old";
+    return old;
+  }
+  return std::nullopt;
 }
 
 // An inner layer's "in progress" must not be frozen by an outer one (C97).
@@ -156,6 +195,10 @@ void policy::check() const {
   if (is.on_in_progress != 409 && is.on_in_progress != 425) {
     refuse("on_in_progress must be 409 or 425");
   }
+  if (is.key_header.empty()) refuse("key_header is empty: name a header field");
+  if (is.key_time != key_time::off && is.key_retention <= is.key_skew * 2) {
+    refuse("key_retention must be more than twice key_skew where keys are dated");
+  }
 }
 
 claim_terms policy::terms() const {
@@ -169,22 +212,60 @@ claim_terms policy::terms() const {
   return made;
 }
 
-std::variant<pass_through, problem, identity> admit(const policy& by, const request& head) {
+std::variant<pass_through, problem, identity> admit(const policy& by, const request& head,
+                                                    wall_time now) {
   const policy_settings& is = by.settings();
   if (is.key == key_demand::off || !contains(is.methods, head.method())) return pass_through{};
-  const std::size_t lines = head.headers().count("Idempotency-Key");
+  const std::size_t lines = head.headers().count(is.key_header);
   if (lines == 0) {
-    if (is.key == key_demand::optional) return pass_through{};
+    // Half of a pair is a mistake, not a wish for no protection.
+    const bool half = is.key_time == key_time::first_sent && head.headers().count(first_sent) > 0;
+    if (is.key == key_demand::optional && !half) return pass_through{};
     return problem{problem_code::key_missing};
+  }
+  if (is_nominated(head.headers(), is.key_header)) {
+    problem why{problem_code::bad_request};
+    why.reason = "key_in_connection";
+    return why;
   }
   // Doubled or invalid lines mean the same as one `1` (RFC 8470 section 5.1).
   if (head.headers().count("Early-Data") > 0) return problem{problem_code::early_data};
   auto scope = is.scope->derive(head);
   if (const auto* fault = std::get_if<scope_fault>(&scope)) return scope_problem(*fault);
   if (lines > 1) return key_problem(key_fault::repeated);
-  auto parsed = parse_key(*head.headers().find("Idempotency-Key"), is.key_syntax);
+  auto parsed = parse_key(*head.headers().find(is.key_header), is.key_syntax);
   if (const auto* fault = std::get_if<key_fault>(&parsed)) return key_problem(*fault);
-  return identity{std::get<scope_hash>(scope), std::get<callonce::key>(std::move(parsed))};
+  key& found = std::get<key>(parsed);
+  if (!has_format(found.bytes(), is.key_format)) return key_problem(key_fault::format);
+  if (is.key_time != key_time::off) {
+    if (const auto why = judge_age(is, found, head, now)) return *why;
+  }
+  return identity_of(by, std::get<scope_hash>(scope), std::move(found), head.method(),
+                     head.target());
+}
+
+identity identity_of(const policy& by, const scope_hash& scope, key of, std::string_view method,
+                     std::string_view target) {
+  if (by.settings().key_per == key_identity::principal) return identity{scope, std::move(of)};
+  const std::string_view path = target.substr(0, std::min(target.find('?'), target.size()));
+  return identity{hasher{}.part(scope).part(method).part(path).finish(), std::move(of)};
+}
+
+answer_debts::answer_debts(const policy& by, const request& head) {
+  const policy_settings& is = by.settings();
+  if (is.key == key_demand::off || !contains(is.methods, head.method())) return;
+  const std::string* const key = head.headers().find(is.key_header);
+  if (key == nullptr) return;
+  repeatable_ = same_name(is.key_header, "Repeatability-Request-ID");
+  if (!is.echo_key) return;
+  echoed_name_ = is.key_header;
+  echoed_value_ = *key;
+}
+
+void answer_debts::pay(response& answer) const {
+  if (!echoed_name_.empty()) answer.headers().set(echoed_name_, echoed_value_);
+  if (!repeatable_) return;
+  answer.headers().set("Repeatability-Result", answer.made_for() ? "rejected" : "accepted");
 }
 
 judgement judge(const policy& by, const response& answer) {

@@ -8,7 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include <callonce/core/fingerprint.hpp>
 #include <callonce/core/key.hpp>
+#include <callonce/core/key_format.hpp>
 #include <callonce/core/problem.hpp>
 #include <callonce/core/record.hpp>
 #include <callonce/core/scope.hpp>
@@ -20,6 +22,18 @@ enum class key_demand : std::uint8_t { optional, required, off };
 
 /// What is promised about effects; shown to operators, never judged.
 enum class effect_class : std::uint8_t { opaque, rerunnable, atomic };
+
+/// What a key belongs to besides its scope.
+enum class key_identity : std::uint8_t {
+  principal,  ///< The scope alone: the same key on another operation is a mismatch.
+  route,      ///< Method and path too: the same key on another path is another key.
+};
+
+/// What becomes of a request whose claim the store cannot take.
+enum class store_down : std::uint8_t {
+  fail_closed,  ///< 503, and nothing runs.
+  fail_open,    ///< It runs unprotected, and its answer says so.
+};
 
 /// What a route does with an answer of a given status, where the built-in rule is not wanted.
 enum class outcome_rule : std::uint8_t {
@@ -35,6 +49,13 @@ struct policy_settings {
   std::vector<std::string> methods{"POST", "PATCH"};
   key_demand key = key_demand::optional;
   callonce::key_syntax key_syntax = key_syntax::automatic;
+  std::string key_header = "Idempotency-Key";
+  callonce::key_format key_format = key_format::any;
+  callonce::key_time key_time = key_time::off;
+  /// How far a client's clock may be wrong where keys are dated.
+  std::chrono::milliseconds key_skew{std::chrono::minutes{5}};
+  key_identity key_per = key_identity::principal;
+  fingerprint_rule fingerprint;
   effect_class effects = effect_class::opaque;
 
   std::chrono::milliseconds lease{std::chrono::seconds{60}};
@@ -57,11 +78,15 @@ struct policy_settings {
   int on_mismatch = 422;       ///< 422, 400 or 409.
   int on_in_progress = 409;    ///< 409 or 425.
   bool park_on_lapse = false;  ///< A lapsed lease parks instead of being taken over.
+  /// A lapsed claim of so many attempts is parked too; 0: no bound.
+  std::uint32_t max_attempts = 0;
+  callonce::store_down store_down = store_down::fail_closed;
   /// Status, or class as its hundreds digit (5 for 5xx), to what is done with it.
   std::map<int, outcome_rule> outcome;
   std::vector<std::string> replay_headers_drop{"Set-Cookie", "WWW-Authenticate",
                                                "Authentication-Info"};
-  std::string problem_base;  ///< Prefix of problem types instead of `urn:callonce:problem:`.
+  problem_form problems;  ///< How callonce's own answers are written.
+  bool echo_key = false;  ///< Every answer to a request with a key carries it.
 };
 
 /// What the engine must know of a route before it runs anything. Shortest lease: 2 s, since the
@@ -98,9 +123,28 @@ class policy {
 struct pass_through {};
 
 /// What a request gets before its body is read: passed through, refused, or admitted under an
-/// identity. Nothing in here leaves a trace in a store. Source: semantics 1.7 as design section 5
-/// orders it; P-01 to P-26, A-02, A-11.
-std::variant<pass_through, problem, identity> admit(const policy& by, const request& head);
+/// identity. Nothing in here leaves a trace in a store. `now` judges dated keys.
+/// Source: semantics 1.6 and 1.7; P-01 to P-26, A-02, A-11, T-06 to T-08.
+std::variant<pass_through, problem, identity> admit(const policy& by, const request& head,
+                                                    wall_time now);
+
+/// The identity of a key under a route: what `admit` gives for a good one.
+identity identity_of(const policy& by, const scope_hash& scope, key of, std::string_view method,
+                     std::string_view target);
+
+/// Adds what an answer owes to its request: the echoed key, and the words of the Repeatable
+/// Requests contract. Pre: called once, on the whole answer. Source: PA and PR rows.
+class answer_debts {
+ public:
+  answer_debts() = default;
+  answer_debts(const policy& by, const request& head);
+  void pay(response& answer) const;
+
+ private:
+  std::string echoed_name_;
+  std::string echoed_value_;
+  bool repeatable_ = false;
+};
 
 /// What becomes of the record when a handler has answered.
 struct judgement {

@@ -22,6 +22,9 @@ policy route(const std::function<void(policy_settings&)>& change = {}) {
   return policy{settings};
 }
 
+// 2026-12-01 12:00 UTC.
+constexpr wall_time noon{std::chrono::seconds{1796126400}};
+
 request asking(std::string method, std::initializer_list<field> lines) {
   header_list headers;
   for (const field& line : lines) headers.add(line.name, line.value);
@@ -30,7 +33,7 @@ request asking(std::string method, std::initializer_list<field> lines) {
 
 // What admit says: `pass`, `admitted`, or status, code and reason.
 std::string admission(const policy& by, const request& head) {
-  const auto found = admit(by, head);
+  const auto found = admit(by, head, noon);
   if (std::holds_alternative<pass_through>(found)) return "pass";
   if (std::holds_alternative<identity>(found)) return "admitted";
   const auto& refused = std::get<problem>(found);
@@ -113,7 +116,7 @@ TEST(Admit, A11EarlyDataHoweverItIsSpelled) {
 TEST(Admit, TheIdentityIsScopeAndKey) {
   const auto of = [](const char* tenant, const char* value) {
     return std::get<identity>(
-        admit(route(), asking("POST", {{"X-Api-Key", tenant}, {"Idempotency-Key", value}})));
+        admit(route(), asking("POST", {{"X-Api-Key", tenant}, {"Idempotency-Key", value}}), noon));
   };
   EXPECT_EQ(of("t1", "\"u\""), of("t1", "u")) << "P-12";
   EXPECT_NE(of("t1", "u"), of("t2", "u")) << "A-01";

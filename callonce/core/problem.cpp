@@ -26,6 +26,8 @@ constexpr std::array descriptions{
                 "This Idempotency-Key belongs to a different request; use a new key"},
     description{problem_code::in_progress, "idempotency_key_in_progress", 409, true,
                 "The first request with this Idempotency-Key is still running"},
+    description{problem_code::key_expired, "idempotency_key_expired", 412, false,
+                "This Idempotency-Key is too old, or dated in the future"},
     description{problem_code::response_unavailable, "idempotency_response_unavailable", 409, false,
                 "The operation is completed, but its answer is not kept"},
     description{problem_code::outcome_unknown, "idempotency_outcome_unknown", 409, false,
@@ -88,6 +90,90 @@ std::string ascii(std::string_view value) {
   return made;
 }
 
+boost::json::object as_problem(const problem& what, int status, std::string_view type_base) {
+  const description& about = describe(what.code);
+  const std::string_view base = type_base.empty() ? "urn:callonce:problem:" : type_base;
+  boost::json::object members;
+  members["type"] = std::string{base} + std::string{about.token};
+  members["title"] = about.title;
+  members["status"] = status;
+  members["code"] = about.token;
+  members["retryable"] = about.retryable;
+  if (!what.reason.empty()) members["reason"] = what.reason;
+  if (!what.original_state.empty()) members["original_state"] = what.original_state;
+  return members;
+}
+
+// Clients of this form tell errors apart by `type` before they look at `code`.
+std::string_view stripe_type(problem_code code, int status) {
+  switch (code) {
+    case problem_code::key_reused:
+    case problem_code::in_progress:
+    case problem_code::claim_lost:
+    case problem_code::outcome_unknown:
+    case problem_code::response_unavailable:
+      return "idempotency_error";
+    default:
+      return status >= 500 ? "api_error" : "invalid_request_error";
+  }
+}
+
+boost::json::object as_stripe(const problem& what, int status) {
+  const description& about = describe(what.code);
+  boost::json::object error;
+  error["type"] = stripe_type(what.code, status);
+  error["code"] = about.token;
+  error["message"] = about.title;
+  boost::json::object members;
+  members["error"] = std::move(error);
+  return members;
+}
+
+std::string_view acp_code(problem_code code) {
+  switch (code) {
+    case problem_code::key_missing:
+      return "idempotency_key_required";
+    case problem_code::key_reused:
+      return "idempotency_conflict";
+    case problem_code::in_progress:
+    case problem_code::claim_lost:
+      return "idempotency_in_flight";
+    default:
+      return describe(code).token;
+  }
+}
+
+std::string_view acp_type(int status) {
+  if (status == 503) return "service_unavailable";
+  return status >= 500 ? "processing_error" : "invalid_request";
+}
+
+boost::json::object as_acp(const problem& what, int status) {
+  boost::json::object members;
+  members["type"] = acp_type(status);
+  members["code"] = acp_code(what.code);
+  members["message"] = describe(what.code).title;
+  return members;
+}
+
+boost::json::object members_of(const problem& what, int status, const problem_form& form) {
+  switch (form.format) {
+    case error_format::stripe:
+      return as_stripe(what, status);
+    case error_format::acp:
+      return as_acp(what, status);
+    case error_format::problem:
+      break;
+  }
+  return as_problem(what, status, form.type_base);
+}
+
+// Where an error stands in its format: there the members are added that every format carries.
+boost::json::object& innermost(boost::json::object& whole) {
+  boost::json::value* const inner = whole.if_contains("error");
+  return inner != nullptr ? inner->as_object() : whole;
+}
+
 }  // namespace
 
 std::string_view to_string(problem_code code) noexcept {
@@ -100,31 +186,26 @@ bool is_retryable(problem_code code) noexcept {
   return describe(code).retryable;
 }
 
-response to_response(const problem& what, std::string_view type_base) {
+response to_response(const problem& what, const problem_form& form) {
   const description& about = describe(what.code);
   const int status = what.status != 0 ? what.status : about.status;
-  const std::string_view base = type_base.empty() ? "urn:callonce:problem:" : type_base;
+  boost::json::object members = members_of(what, status, form);
+  boost::json::object& error = innermost(members);
+  if (!what.record_id.empty()) error["record"] = what.record_id;
+  if (what.original_status != 0) error["original_status"] = what.original_status;
+  if (!what.location.empty()) error["location"] = ascii(what.location);
+  if (!what.resource.empty()) error["resource"] = ascii(what.resource);
 
-  boost::json::object members;
-  members["type"] = std::string{base} + std::string{about.token};
-  members["title"] = about.title;
-  members["status"] = status;
-  members["code"] = about.token;
-  members["retryable"] = about.retryable;
-  if (!what.reason.empty()) members["reason"] = what.reason;
-  if (!what.record_id.empty()) members["record"] = what.record_id;
-  if (!what.original_state.empty()) members["original_state"] = what.original_state;
-  if (what.original_status != 0) members["original_status"] = what.original_status;
-  if (!what.location.empty()) members["location"] = ascii(what.location);
-  if (!what.resource.empty()) members["resource"] = ascii(what.resource);
-
-  response made{status, "application/problem+json", boost::json::serialize(members)};
+  const bool is_problem = form.format == error_format::problem;
+  response made{status, is_problem ? "application/problem+json" : "application/json",
+                boost::json::serialize(members)};
   made.header("Cache-Control", "no-store").header("Content-Language", "en");
   if (about.retryable) {
     const std::chrono::seconds wait = what.retry_after.value_or(std::chrono::seconds{1});
     made.header("Retry-After", std::to_string(wait.count()));
   }
   if (status == 401) made.header("WWW-Authenticate", "Bearer");
+  made.made_for(what.code);
   return made;
 }
 

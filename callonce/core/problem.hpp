@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <callonce/core/message.hpp>
 
@@ -16,6 +17,7 @@ enum class problem_code : std::uint8_t {
   key_invalid,
   key_reused,
   in_progress,
+  key_expired,
   response_unavailable,
   outcome_unknown,
   claim_lost,
@@ -55,9 +57,25 @@ int default_status(problem_code code) noexcept;
 /// Whether the same request may be sent again unchanged.
 bool is_retryable(problem_code code) noexcept;
 
-/// The answer for a problem: `application/problem+json`, never cached.
-/// `type_base` replaces `urn:callonce:problem:` when it is not empty.
-/// Source: RFC 9457 section 3, RFC 9110 section 10.2.3.
-response to_response(const problem& what, std::string_view type_base = {});
+/// How problems are written.
+enum class error_format : std::uint8_t {
+  problem,  ///< `application/problem+json`, RFC 9457.
+  stripe,   ///< `{"error": {"type", "code", "message"}}`.
+  acp,      ///< `{"type", "code", "message"}`, with the codes of the Agentic Commerce Protocol.
+};
+
+/// The form of a route's problems.
+struct problem_form {
+  problem_form() = default;
+  explicit problem_form(error_format in, std::string base = {})
+      : format(in), type_base(std::move(base)) {}
+
+  error_format format = error_format::problem;
+  std::string type_base;  ///< Replaces `urn:callonce:problem:` when it is not empty.
+};
+
+/// The answer for a problem, never cached; `made_for()` of it is the code.
+/// Source: RFC 9457 section 3, RFC 9110 section 10.2.3; PS and PA rows for the other formats.
+response to_response(const problem& what, const problem_form& form = {});
 
 }  // namespace callonce

@@ -112,7 +112,8 @@ TEST(Problem, RetryAfterIsAWholeNumberOfSeconds) {
 TEST(Problem, ARouteMayChooseAnotherStatusOrTypeBase) {
   problem what{problem_code::in_progress};
   what.status = 425;
-  const response answer = to_response(what, "https://api.example/problems/");
+  const response answer =
+      to_response(what, problem_form{error_format::problem, "https://api.example/problems/"});
   EXPECT_EQ(answer.status(), 425);
   const boost::json::object body = members(answer);
   EXPECT_EQ(body.at("status").as_int64(), 425);

@@ -82,6 +82,7 @@ struct stored_answer {
   int status = 0;
   header_list headers;
   body_bytes body;
+  header_list trailers;
   body_omitted omitted = body_omitted::none;
   std::string resource;
 

@@ -19,13 +19,20 @@ constexpr std::array<std::string_view, 10> hop_by_hop{"Connection",        "Keep
                                                       "Transfer-Encoding", "Proxy-Authenticate",
                                                       "HTTP2-Settings",    "Proxy-Authorization"};
 
-constexpr std::array<std::string_view, 4> steering{"Idempotent-Replayed", "Idempotency-Outcome",
-                                                   "Idempotency-Resource", "Idempotency-Recorded"};
+constexpr std::array<std::string_view, 5> steering{"Idempotent-Replayed", "Idempotency-Outcome",
+                                                   "Idempotency-Resource", "Idempotency-Recorded",
+                                                   "Idempotency-Unprotected"};
 
 // True of the first exchange only: its moment, its hops, its quota, its trace.
 constexpr std::array<std::string_view, 9> of_one_exchange{
     "Date",          "Age",         "Via",        "Server",      "Alt-Svc",
     "Server-Timing", "traceparent", "tracestate", "X-Request-Id"};
+
+// Framing, routing, credentials, and what says how the body is to be read.
+constexpr std::array<std::string_view, 14> never_in_trailers{
+    "Content-Length",   "Content-Type",    "Content-Encoding", "Content-Range", "Host",
+    "Set-Cookie",       "Authorization",   "Cache-Control",    "Location",      "Date",
+    "WWW-Authenticate", "Idempotency-Key", "Retry-After",      "Vary"};
 
 bool is_rate_limit(std::string_view name) {
   constexpr std::string_view prefix = "RateLimit";
@@ -52,6 +59,13 @@ void strip_for_client(header_list& headers) {
   });
 }
 
+void strip_trailers(header_list& trailers) {
+  trailers.keep_if([](const field& line) {
+    return !is_hop_by_hop(line.name) && !is_one_of(steering, line.name) &&
+           !is_one_of(never_in_trailers, line.name);
+  });
+}
+
 stored_answer freeze(const response& answer, std::span<const std::string> dropped,
                      std::uint64_t body_max) {
   stored_answer made;
@@ -66,8 +80,11 @@ stored_answer freeze(const response& answer, std::span<const std::string> droppe
   const std::string* resource = answer.headers().find("Idempotency-Resource");
   if (resource == nullptr) resource = answer.headers().find("Location");
   if (resource != nullptr) made.resource = *resource;
+  made.trailers = answer.trailers();
+  strip_trailers(made.trailers);
   if (answer.content().size() > body_max) {
     made.omitted = body_omitted::cap;
+    made.trailers = {};
   } else {
     made.body = answer.content();
   }
@@ -76,6 +93,7 @@ stored_answer freeze(const response& answer, std::span<const std::string> droppe
 
 response thaw(const stored_answer& answer, bool mark) {
   response made{answer.status, answer.headers, answer.body};
+  made.trailers() = answer.trailers;
   if (mark) made.headers().add(std::string{replayed_field}, "true");
   return made;
 }

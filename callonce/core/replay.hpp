@@ -19,6 +19,10 @@ bool is_hop_by_hop(std::string_view name) noexcept;
 /// fields by which an application steers callonce.
 void strip_for_client(header_list& headers);
 
+/// Removes the lines behind a body that may not stand there, or are not for clients.
+/// Source: RFC 9110 section 6.5.1.
+void strip_trailers(header_list& trailers);
+
 /// What is kept of an answer: status, end-to-end headers in order less `dropped`, and the body up
 /// to `body_max` bytes; beyond it the record is completed without one. Source: semantics 1.9, C40
 /// to C44, C109.

@@ -84,7 +84,8 @@ claim_step claim_free_row(const record& found, const claim_request& wish, moment
       break;
   }
   if (!lapsed(found, now)) return {claim_verdict::in_progress, {}, {}};
-  if (found.terms.park || wish.terms.park) return parked_instead(found);
+  const bool used_up = wish.attempts_max != 0 && found.attempt >= wish.attempts_max;
+  if (found.terms.park || wish.terms.park || used_up) return parked_instead(found);
   return won(found, wish, claim_kind::takeover, now);
 }
 

@@ -38,6 +38,8 @@ struct claim_request {
   callonce::fingerprint fingerprint;
   callonce::claim_id claim_id{};
   claim_terms terms;
+  /// A lapsed claim of so many attempts is parked instead of taken over; 0: no bound. L-19.
+  std::uint32_t attempts_max = 0;
 };
 
 /// Under what a write is allowed: exactly the claim that was won.

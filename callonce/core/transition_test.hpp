@@ -33,7 +33,8 @@ inline std::shared_ptr<const stored_answer> answer(const char* body) {
 }
 
 inline fingerprint print_of(int number, int rule = 1) {
-  fingerprint made{static_cast<fingerprint_rule>(rule), {}};
+  fingerprint made;
+  if (rule != 1) made.rule = fingerprint_rule::from_text("rule" + std::to_string(rule));
   made.value[0] = static_cast<std::byte>(number);
   return made;
 }

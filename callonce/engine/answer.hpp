@@ -28,6 +28,8 @@ class body_source {
   /// The next bytes, valid until the next call; an empty span is the end.
   /// Errors: in_doubt when the body was cut off.
   [[nodiscard]] virtual asio::awaitable<result<std::span<const std::byte>>> next() = 0;
+  /// The lines behind the body. Pre: its end was reached.
+  virtual header_list trailers() { return {}; }
 };
 
 /// A response whose held bytes may go on in a source.

@@ -37,6 +37,36 @@ problem unavailable(const identity& id, const stored_answer* stored) {
   return made;
 }
 
+// `Prefer: wait=N`: a client may wait shorter than the route would, never longer (C-06).
+std::chrono::milliseconds patience_of(const request& asked, std::chrono::milliseconds wait) {
+  constexpr std::string_view preference = "wait=";
+  constexpr std::size_t digits_max = 6;
+  for (const field& line : asked.headers()) {
+    if (!same_name(line.name, "Prefer")) continue;
+    for_each_token(line.value, [&](std::string_view token) {
+      if (token.size() <= preference.size() ||
+          !same_name(token.substr(0, preference.size()), preference)) {
+        return;
+      }
+      const std::string_view digits = token.substr(preference.size());
+      if (digits.size() > digits_max ||
+          digits.find_first_not_of("0123456789") != std::string_view::npos) {
+        return;
+      }
+      std::chrono::seconds::rep count = 0;
+      for (const char digit : digits) count = count * 10 + (digit - '0');
+      wait = std::min<std::chrono::milliseconds>(wait, std::chrono::seconds{count});
+    });
+  }
+  return wait;
+}
+
+response answer_of(outcome ended) {
+  if (auto* done = std::get_if<committed>(&ended)) return std::move(done->answer);
+  if (auto* nothing = std::get_if<not_executed>(&ended)) return std::move(nothing->answer);
+  return std::move(std::get<indeterminate>(ended).answer);
+}
+
 // Holds a wait slot for as long as it lives.
 class wait_slot {
  public:
@@ -55,18 +85,18 @@ class wait_slot {
 // hoped for did not come about.
 class attendance {
  public:
-  attendance(engine::state& shared, std::shared_ptr<const policy> by,
-             std::shared_ptr<const handler> work, identity as, request asked, std::stop_token left,
-             bool bounded)
+  attendance(engine::state& shared, attended of, identity as, request asked, client_side client)
       : shared_(shared),
-        by_(std::move(by)),
-        work_(std::move(work)),
+        by_(std::move(of.by)),
+        work_(std::move(of.work)),
+        check_(std::move(of.check)),
+        bounded_(of.bounded),
         id_(std::move(as)),
         asked_(std::make_shared<const request>(std::move(asked))),
-        asks_(*fingerprint_of(*asked_, fingerprint_rule::raw_v1)),
-        left_(std::move(left)),
-        bounded_(bounded),
-        patience_end_(shared_.env_.now() + by_->settings().wait) {}
+        asks_(*print(by_->settings().fingerprint)),
+        left_(std::move(client.left)),
+        tell_(std::move(client.tell)),
+        patience_end_(shared_.env_.now() + patience_of(*asked_, by_->settings().wait)) {}
 
   asio::awaitable<answer> to_the_end() {
     on_ = co_await asio::this_coro::executor;
@@ -84,10 +114,19 @@ class attendance {
             shared_.begin(on_, std::make_shared<run>(id_, asks_, by_, work_, asked_)));
       }
     }
+    // Whoever may no longer read the answer gets the application's word instead of it.
+    if (reveals_ && check_) {
+      std::optional<response> instead = co_await (*check_)(*asked_);
+      if (instead) co_return *std::move(instead);
+    }
     co_return std::move(*got);
   }
 
  private:
+  std::optional<fingerprint> print(const fingerprint_rule& rule) const {
+    return fingerprint_of(*asked_, rule, by_->settings().request_body_max);
+  }
+
   // While a claim is in flight, while trust lasts, and while a true answer is only in memory.
   bool answers_for_store(const run& current) const {
     const steady_time now = shared_.env_.now();
@@ -97,10 +136,22 @@ class attendance {
 
   answer refuse(const problem& why) const {
     shared_.report_refusal(*by_, &id_, why);
-    return to_response(why, by_->settings().problem_base);
+    return to_response(why, by_->settings().problems);
   }
 
-  answer refuse_store() const { return refuse(about(problem_code::store_unavailable, id_)); }
+  // The claim cannot be made durable.
+  asio::awaitable<std::optional<answer>> without_store() {
+    if (by_->settings().store_down == store_down::fail_open) co_return co_await run_unprotected();
+    co_return refuse(about(problem_code::store_unavailable, id_));
+  }
+
+  // Nothing is kept, and nobody else is held back: X-02.
+  asio::awaitable<std::optional<answer>> run_unprotected() {
+    shared_.report(fact_kind::unprotected, *by_, &id_);
+    answer given = co_await shared_.run_unclaimed(*by_, *work_, *asked_);
+    given.head.headers().add("Idempotency-Unprotected", "?1");
+    co_return std::move(given);
+  }
 
   answer refuse_mismatch(bool completed) const {
     problem why = about(problem_code::key_reused, id_);
@@ -116,7 +167,8 @@ class attendance {
     return refuse(why);
   }
 
-  answer replay(const stored_answer& stored, bool recorded) const {
+  answer replay(const stored_answer& stored, bool recorded) {
+    reveals_ = true;
     shared_.report(fact_kind::replayed, *by_, &id_, stored.status);
     response made = thaw(stored, /*mark=*/true);
     if (!recorded) made.headers().add("Idempotency-Recorded", "?0");
@@ -126,12 +178,12 @@ class attendance {
   // The request that began the run.
   asio::awaitable<std::optional<answer>> lead(std::shared_ptr<run> own) {
     co_await own->decided.wait(shared_.env_, steady_time::max());
-    if (!own->reply) co_return refuse_store();
+    if (!own->reply) co_return co_await without_store();
     if (!own->won()) co_return co_await take_refusal(*own->reply);
 
     const steady_time deadline =
         bounded_ ? own->won_at + by_->settings().timeout : steady_time::max();
-    const auto end = co_await own->published.wait(shared_.env_, deadline, left_);
+    const auto end = co_await await_answer(*own, deadline);
     if (end == detail::event::end::left) {
       // A client that only closed its sending side still reads: the answer is kept for it.
       shared_.detach(own, on_);
@@ -148,12 +200,31 @@ class attendance {
     co_return std::move(own->first);
   }
 
+  // Waits for the answer, and passes the interim ones on meanwhile.
+  asio::awaitable<detail::event::end> await_answer(run& own, steady_time deadline) {
+    if (!tell_) co_return co_await own.published.wait(shared_.env_, deadline, left_);
+    for (;;) {
+      while (!own.interims.empty()) {
+        const response interim = std::move(own.interims.front());
+        own.interims.pop_front();
+        co_await tell_(interim);
+      }
+      if (own.published.has_fired()) co_return detail::event::end::fired;
+      const auto stirred = std::make_shared<detail::event>();
+      own.stirred = stirred;
+      const auto end = co_await stirred->wait(shared_.env_, deadline, left_);
+      if (end == detail::event::end::fired) continue;
+      own.stirred.reset();
+      co_return end;
+    }
+  }
+
   // A duplicate in the same process as the run.
   asio::awaitable<std::optional<answer>> join(run& current) {
     const std::shared_ptr<run> alive = current.shared_from_this();
     current.duplicated = true;
     co_await current.decided.wait(shared_.env_, steady_time::max());
-    if (!current.reply) co_return refuse_store();
+    if (!current.reply) co_return co_await without_store();
     if (!current.won()) {
       const claim_reply& reply = *current.reply;
       // Judged by my own fingerprint; what the other one was refused for says nothing about me.
@@ -177,11 +248,11 @@ class attendance {
     co_return refuse_in_progress(lease_wait(current));
   }
 
-  answer from_memory(const run& current) const {
+  answer from_memory(const run& current) {
     if (current.stored->omitted != body_omitted::none) {
       // Nothing may be called completed that is not: a crash would undo it.
       if (current.unrecorded) return refuse_in_progress(lease_wait(current));
-      return refuse(unavailable(id_, current.stored.get()));
+      return refuse_unavailable(current.stored.get());
     }
     return replay(*current.stored, !current.unrecorded);
   }
@@ -192,7 +263,7 @@ class attendance {
       case claim_verdict::claimed:
         co_return std::nullopt;
       case claim_verdict::busy:
-        co_return refuse_store();
+        co_return co_await without_store();
       case claim_verdict::mismatch:
       case claim_verdict::other_rule:
         co_return differs(reply.current);
@@ -219,7 +290,7 @@ class attendance {
   // Another fingerprint, or one made by another rule: then by that rule, if this build knows it.
   std::optional<answer> differs(const record& found) {
     if (found.fingerprint.rule != asks_.rule) {
-      if (const auto by_that_rule = fingerprint_of(*asked_, found.fingerprint.rule)) {
+      if (const auto by_that_rule = print(found.fingerprint.rule)) {
         asks_ = *by_that_rule;
         return std::nullopt;
       }
@@ -227,11 +298,16 @@ class attendance {
     return refuse_mismatch(found.state == record_state::completed);
   }
 
-  answer from_record(const claim_reply& reply) const {
+  answer refuse_unavailable(const stored_answer* stored) {
+    reveals_ = true;
+    return refuse(unavailable(id_, stored));
+  }
+
+  answer from_record(const claim_reply& reply) {
     const stored_answer* stored = reply.current.answer.get();
     if (stored == nullptr) shared_.report(fact_kind::corrupt, *by_, &id_);
     if (stored == nullptr || !body_available(reply.current, reply.judged_at.wall)) {
-      return refuse(unavailable(id_, stored));
+      return refuse_unavailable(stored);
     }
     return replay(*stored, /*recorded=*/true);
   }
@@ -251,23 +327,44 @@ class attendance {
   engine::state& shared_;
   const std::shared_ptr<const policy> by_;
   const std::shared_ptr<const handler> work_;
+  const std::shared_ptr<const replay_check> check_;
+  const bool bounded_;
   const identity id_;
   const std::shared_ptr<const request> asked_;
   fingerprint asks_;
   const std::stop_token left_;
-  const bool bounded_;
+  const interim_sink tell_;
   const steady_time patience_end_;
+  bool reveals_ = false;  // the answer says what another request was answered
   std::chrono::milliseconds poll_ = first_poll;
   asio::any_io_executor on_;
 };
 
-asio::awaitable<answer> engine::state::attend(std::shared_ptr<const policy> by,
-                                              std::shared_ptr<const handler> work, identity as,
-                                              request asked, std::stop_token left, bool bounded) {
+asio::awaitable<answer> engine::state::attend(attended of, identity as, request asked,
+                                              client_side client) {
   const std::shared_ptr<state> alive = shared_from_this();
-  attendance one{*this,           std::move(by), std::move(work), std::move(as), std::move(asked),
-                 std::move(left), bounded};
+  attendance one{*this, std::move(of), std::move(as), std::move(asked), std::move(client)};
   co_return co_await one.to_the_end();
+}
+
+// Nothing is claimed: the handler runs once for each request.
+asio::awaitable<answer> engine::state::run_unclaimed(const policy& by, const handler& work,
+                                                     const request& asked) {
+  claim none;
+  answer given;
+  try {
+    outcome ended = co_await work(none, asked);
+    if (auto* whole = std::get_if<answer>(&ended)) {
+      given = std::move(*whole);
+    } else {
+      given = answer_of(std::move(ended));
+    }
+  } catch (...) {
+    report(fact_kind::handler_failed, by, nullptr);
+    given = to_response(problem{problem_code::internal_error}, by.settings().problems);
+  }
+  strip_for_client(given.head.headers());
+  co_return given;
 }
 
 }  // namespace callonce

@@ -68,7 +68,8 @@ class blocking_call {
 
   static asio::awaitable<void> drive(std::shared_ptr<blocking_call> self, route& over,
                                      std::shared_ptr<const handler> work, request asked) {
-    answer given = co_await over.answer_with(std::move(work), std::move(asked), {}, false);
+    answer given =
+        co_await over.answer_with(std::move(work), false, std::move(asked), client_side{});
     if (given.rest) {
       co_await detail::collect(given, std::numeric_limits<std::uint64_t>::max() - 1);
     }

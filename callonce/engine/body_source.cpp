@@ -4,6 +4,7 @@ namespace callonce::detail {
 
 asio::awaitable<collected> collect(answer& given, std::uint64_t bytes_max) {
   std::string held{given.head.body_text()};
+  header_list trailers = given.head.trailers();
   collected how = collected::beyond;
   while (held.size() <= bytes_max) {
     const result<std::span<const std::byte>> piece = co_await given.rest->next();
@@ -13,12 +14,14 @@ asio::awaitable<collected> collect(answer& given, std::uint64_t bytes_max) {
     }
     if (piece->empty()) {
       how = collected::whole;
+      trailers = given.rest->trailers();
       break;
     }
     held += text_of(*piece);
   }
   if (how != collected::beyond) given.rest.reset();
   given.head = response{given.head.status(), given.head.headers(), body_bytes{std::move(held)}};
+  given.head.trailers() = std::move(trailers);
   co_return how;
 }
 
@@ -42,6 +45,7 @@ class watched_source::side final : public body_source {
     }
     co_return piece;
   }
+  header_list trailers() override { return shared_->inner_->trailers(); }
 
  private:
   std::shared_ptr<watched_source> shared_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -31,15 +32,22 @@ class claim {
   std::string downstream_key(std::string_view name) const;
   /// Requested when another claim has won, or nobody waits for this run any more: stop if you can.
   std::stop_token lost() const noexcept { return lost_; }
+  /// Passes an interim answer (1xx) on to the client of this attempt, if it still waits; it is not
+  /// stored and not replayed. Source: D-49, R-18.
+  void send_interim(response interim) const {
+    if (interim_) interim_(std::move(interim));
+  }
 
  private:
   friend class engine;
   friend class route;
   claim() = default;
-  claim(fence by, std::stop_token lost) : fence_(std::move(by)), lost_(std::move(lost)) {}
+  claim(fence by, std::stop_token lost, std::function<void(response)> interim)
+      : fence_(std::move(by)), lost_(std::move(lost)), interim_(std::move(interim)) {}
 
   fence fence_;
   std::stop_token lost_;
+  std::function<void(response)> interim_;
 };
 
 }  // namespace callonce

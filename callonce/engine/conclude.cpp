@@ -50,7 +50,7 @@ problem about(problem_code code, const run& self) {
 void engine::state::publish(run& self, answer given) {
   strip_for_client(given);
   self.first = std::move(given);
-  self.published.fire();
+  self.publish();
 }
 
 // The record moved on without us: its answer, if it has one, is the only one anybody may see.
@@ -61,7 +61,7 @@ void engine::state::publish_refused(run& self, const write_reply& refused) {
     why.status = self.by->settings().on_mismatch;
     if (!self.taken_over) report(fact_kind::lease_lost, self);
     report_refusal(*self.by, &self.id, why);
-    publish(self, to_response(why, self.by->settings().problem_base));
+    publish(self, to_response(why, self.by->settings().problems));
     return;
   }
   if (refused.current && refused.current->state == record_state::completed) {
@@ -76,7 +76,7 @@ void engine::state::publish_refused(run& self, const write_reply& refused) {
         std::clamp<std::chrono::seconds>(std::chrono::ceil<std::chrono::seconds>(left), 1s, 30s);
   }
   report_refusal(*self.by, &self.id, why);
-  publish(self, to_response(why, self.by->settings().problem_base));
+  publish(self, to_response(why, self.by->settings().problems));
 }
 
 void engine::state::publish_stored(run& self, const record& found) {
@@ -87,13 +87,13 @@ void engine::state::publish_stored(run& self, const record& found) {
   if (found.answer && found.answer->omitted == body_omitted::none) {
     self.stored = found.answer;
     self.first = thaw(*found.answer, /*mark=*/!own);
-    self.published.fire();
+    self.publish();
     return;
   }
   if (!found.answer) report(fact_kind::corrupt, self);
   problem why = about(problem_code::response_unavailable, self);
   if (found.answer) why.original_status = found.answer->status;
-  publish(self, to_response(why, self.by->settings().problem_base));
+  publish(self, to_response(why, self.by->settings().problems));
 }
 
 asio::awaitable<result<write_reply>> engine::state::insist(run& self, const write& attempt,
@@ -142,7 +142,7 @@ asio::awaitable<void> engine::state::conclude_answer(run& self, answer given) {
       if (how == detail::collected::broken) {
         const problem why = about(problem_code::upstream_broken, self);
         report_refusal(*self.by, &self.id, why);
-        response broken = to_response(why, is.problem_base);
+        response broken = to_response(why, is.problems);
         co_await conclude_indeterminate(self, std::move(broken));
         co_return;
       }
@@ -182,7 +182,7 @@ asio::awaitable<void> engine::state::complete(run& self, answer given,
   strip_for_client(given);
   given.head.headers().add("Idempotency-Recorded", "?0");
   self.first = std::move(given);
-  self.published.fire();
+  self.publish();
   self.settled.fire();
   co_await keep_recording(self, completion);
 }
@@ -276,7 +276,7 @@ asio::awaitable<void> engine::state::conclude_taken_over(run& self) {
 // known to us, and under `park` not to be guessed.
 asio::awaitable<void> engine::state::conclude_failure(run& self) {
   const policy_settings& is = self.by->settings();
-  response failed = to_response(about(problem_code::internal_error, self), is.problem_base);
+  response failed = to_response(about(problem_code::internal_error, self), is.problems);
   if (is.park_on_lapse) {
     answer whole{std::move(failed)};
     co_await park(self, std::move(whole));

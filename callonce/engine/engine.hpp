@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
+#include <utility>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -28,13 +31,32 @@ struct engine_limits {
 
 class engine;
 
+/// Asked before a replay is given out, with the retry's own credentials: an answer of its own takes
+/// the replay's place, so that a revoked caller reads nothing. Source: D-61, A-03.
+using replay_check = std::function<asio::awaitable<std::optional<response>>(const request&)>;
+
+/// Passes an interim answer on to a client.
+using interim_sink = std::function<asio::awaitable<void>(const response&)>;
+
+/// What a connection knows of the client that asks.
+struct client_side {
+  client_side() = default;
+  client_side(std::stop_token on_leaving, interim_sink to = {})  // implicit: most know no more
+      : left(std::move(on_leaving)), tell(std::move(to)) {}
+
+  /// Requested when the client hangs up: a waiting duplicate gives its slot back, a running attempt
+  /// goes on without it.
+  std::stop_token left;
+  interim_sink tell;  ///< Empty: interim answers are dropped.
+};
+
 /// One protected operation: policy and handler, built once, answering many requests.
 /// Threads: as its engine.
 class route {
  public:
   /// Pre: `over` outlives the route and all its answers.
   /// Errors: throws std::invalid_argument when the policy is not usable.
-  route(engine& over, policy by, handler does);
+  route(engine& over, policy by, handler does, replay_check before_replay = {});
   ~route();
   route(const route&) = delete;
   route& operator=(const route&) = delete;
@@ -45,30 +67,27 @@ class route {
   std::variant<pass_through, problem, identity> admit(const request& head) const;
 
   /// Answers a whole request: admission, claim, handler or replay.
-  /// `client_left` is requested when the client hangs up: a waiting duplicate gives its slot back,
-  /// a running attempt goes on without it.
-  [[nodiscard]] asio::awaitable<callonce::answer> answer(request asked,
-                                                         std::stop_token client_left = {});
+  [[nodiscard]] asio::awaitable<callonce::answer> answer(request asked, client_side client = {});
   /// The same for a request that was admitted under `as` before its body was read.
   [[nodiscard]] asio::awaitable<callonce::answer> answer(identity as, request asked,
-                                                         std::stop_token client_left = {});
+                                                         client_side client = {});
   /// Reports that the answer for `id` was handed to the connection whole.
   void sent(const identity& id, int status) const;
-  /// The answer for a problem, in this route's form; reported to the observer.
-  response refuse(const problem& why, const identity* id = nullptr) const;
+  /// The answer for a problem of the request `head`, in this route's form; reported to the
+  /// observer.
+  response refuse(const problem& why, const request& head, const identity* id = nullptr) const;
 
  private:
   friend class blocking_call;
-  asio::awaitable<callonce::answer> answer_with(std::shared_ptr<const handler> work, request asked,
-                                                std::stop_token client_left, bool bounded);
-  asio::awaitable<callonce::answer> answer_with(std::shared_ptr<const handler> work, identity as,
-                                                request asked, std::stop_token client_left,
-                                                bool bounded);
-  asio::awaitable<callonce::answer> pass(std::shared_ptr<const handler> work, request asked);
+  asio::awaitable<callonce::answer> answer_with(std::shared_ptr<const handler> work, bool bounded,
+                                                request asked, client_side client);
+  asio::awaitable<callonce::answer> answer_as(std::shared_ptr<const handler> work, bool bounded,
+                                              identity as, request asked, client_side client);
 
   engine& engine_;
   std::shared_ptr<const callonce::policy> policy_;
   std::shared_ptr<const handler> handler_;
+  std::shared_ptr<const replay_check> check_;
 };
 
 /// Runs every key at most once at a time and gives all others the first answer.

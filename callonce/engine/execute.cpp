@@ -55,6 +55,7 @@ asio::awaitable<bool> engine::state::win(run& self) {
   wish.id = self.id;
   wish.fingerprint = self.asks;
   wish.terms = self.by->terms();
+  wish.attempts_max = self.by->settings().max_attempts;
   const steady_time until = env_.now() + limits_.store_patience;
   bool echo = false;
   do {
@@ -121,7 +122,7 @@ asio::awaitable<bool> engine::state::make_sure_of_lease(run& self) {
   problem why{problem_code::store_unavailable};
   why.record_id = self.id.record_id();
   report_refusal(*self.by, &self.id, why);
-  publish(self, to_response(why, self.by->settings().problem_base));
+  publish(self, to_response(why, self.by->settings().problems));
   co_await release_record(self, self.by->settings().released_retention,
                           env_.now() + self.by->settings().detached_max);
   co_return false;
@@ -129,7 +130,8 @@ asio::awaitable<bool> engine::state::make_sure_of_lease(run& self) {
 
 // Nothing: the handler threw.
 asio::awaitable<std::optional<outcome>> engine::state::work_on(run& self) {
-  claim won{self.fenced_by(), self.lost.get_token()};
+  claim won{self.fenced_by(), self.lost.get_token(),
+            [&self](response interim) { self.tell(std::move(interim)); }};
   try {
     co_return co_await (*self.work)(won, *self.asked);
   } catch (...) {

@@ -5,11 +5,11 @@
 namespace callonce {
 
 std::string_view to_string(fact_kind kind) noexcept {
-  constexpr std::array<std::string_view, 23> names{
-      "passed_through", "refused",      "claimed",      "replayed", "dispatched", "answered",
-      "handler_failed", "completed",    "co_committed", "released", "kept",       "parked",
-      "sent",           "detached",     "abandoned",    "renewed",  "trust_over", "lease_lost",
-      "in_doubt",       "store_failed", "unrecorded",   "corrupt",  "purged"};
+  constexpr std::array<std::string_view, 24> names{
+      "passed_through", "unprotected",    "refused",      "claimed",      "replayed", "dispatched",
+      "answered",       "handler_failed", "completed",    "co_committed", "released", "kept",
+      "parked",         "sent",           "detached",     "abandoned",    "renewed",  "trust_over",
+      "lease_lost",     "in_doubt",       "store_failed", "unrecorded",   "corrupt",  "purged"};
   const auto at = static_cast<std::size_t>(kind);
   return at < names.size() ? names[at] : "wall_jumped";
 }

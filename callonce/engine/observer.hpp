@@ -11,6 +11,7 @@ namespace callonce {
 /// What happened, in the order in which it happens to one request.
 enum class fact_kind : std::uint8_t {
   passed_through,  ///< No key was wanted or sent.
+  unprotected,     ///< The store took no claim, and the route runs all the same (fail_open).
   refused,         ///< Answered with a problem (`code`) before or instead of a run.
   claimed,         ///< A claim is durably won (`claim`).
   replayed,        ///< Answered from a completed record.

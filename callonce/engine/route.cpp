@@ -4,88 +4,65 @@
 #include <callonce/engine/runs.hpp>
 
 namespace callonce {
-namespace {
-
-response answer_of(outcome ended) {
-  if (auto* done = std::get_if<committed>(&ended)) return std::move(done->answer);
-  if (auto* nothing = std::get_if<not_executed>(&ended)) return std::move(nothing->answer);
-  return std::move(std::get<indeterminate>(ended).answer);
-}
-
-}  // namespace
-
 not_executed::not_executed() : answer(to_response(problem_code::overloaded)) {}
 indeterminate::indeterminate() : answer(to_response(problem_code::upstream_timeout)) {}
 
-route::route(engine& over, callonce::policy by, handler does)
+route::route(engine& over, callonce::policy by, handler does, replay_check before_replay)
     : engine_(over),
       policy_(std::make_shared<const callonce::policy>(std::move(by))),
       handler_(std::make_shared<const handler>(std::move(does))) {
   policy_->check();
   if (!*handler_) throw std::invalid_argument("a route needs a handler");
+  if (before_replay) check_ = std::make_shared<const replay_check>(std::move(before_replay));
 }
 
 route::~route() = default;
 
 std::variant<pass_through, problem, identity> route::admit(const request& head) const {
-  return callonce::admit(*policy_, head);
+  return callonce::admit(*policy_, head, engine_.shared().env().wall());
 }
 
-response route::refuse(const problem& why, const identity* id) const {
+response route::refuse(const problem& why, const request& head, const identity* id) const {
   engine_.shared().report_refusal(*policy_, id, why);
-  return to_response(why, policy_->settings().problem_base);
+  response made = to_response(why, policy_->settings().problems);
+  answer_debts{*policy_, head}.pay(made);
+  return made;
 }
 
 void route::sent(const identity& id, int status) const {
   engine_.shared().report(fact_kind::sent, *policy_, &id, status);
 }
 
-asio::awaitable<answer> route::answer(identity as, request asked, std::stop_token client_left) {
-  return answer_with(handler_, std::move(as), std::move(asked), std::move(client_left), true);
+asio::awaitable<answer> route::answer(identity as, request asked, client_side client) {
+  return answer_as(handler_, true, std::move(as), std::move(asked), std::move(client));
 }
 
-asio::awaitable<answer> route::answer(request asked, std::stop_token client_left) {
-  return answer_with(handler_, std::move(asked), std::move(client_left), true);
+asio::awaitable<answer> route::answer(request asked, client_side client) {
+  return answer_with(handler_, true, std::move(asked), std::move(client));
 }
 
-asio::awaitable<answer> route::answer_with(std::shared_ptr<const handler> work, request asked,
-                                           std::stop_token client_left, bool bounded) {
+asio::awaitable<answer> route::answer_with(std::shared_ptr<const handler> work, bool bounded,
+                                           request asked, client_side client) {
   std::variant<pass_through, problem, identity> admitted = admit(asked);
-  if (const auto* why = std::get_if<problem>(&admitted)) co_return refuse(*why);
+  if (const auto* why = std::get_if<problem>(&admitted)) co_return refuse(*why, asked);
   if (auto* as = std::get_if<identity>(&admitted)) {
-    co_return co_await answer_with(std::move(work), std::move(*as), std::move(asked),
-                                   std::move(client_left), bounded);
+    co_return co_await answer_as(std::move(work), bounded, std::move(*as), std::move(asked),
+                                 std::move(client));
   }
-  co_return co_await pass(std::move(work), std::move(asked));
-}
-
-asio::awaitable<answer> route::answer_with(std::shared_ptr<const handler> work, identity as,
-                                           request asked, std::stop_token client_left,
-                                           bool bounded) {
-  if (asked.body().size() > policy_->settings().request_body_max) {
-    co_return refuse(problem_code::body_too_large, &as);
-  }
-  co_return co_await engine_.shared().attend(policy_, std::move(work), std::move(as),
-                                             std::move(asked), std::move(client_left), bounded);
-}
-
-// Without a key there is nothing to protect: the handler runs once for each request.
-asio::awaitable<answer> route::pass(std::shared_ptr<const handler> work, request asked) {
   engine_.shared().report(fact_kind::passed_through, *policy_, nullptr);
-  claim none;
-  callonce::answer given;
-  try {
-    outcome ended = co_await (*work)(none, asked);
-    if (auto* whole = std::get_if<callonce::answer>(&ended)) {
-      given = std::move(*whole);
-    } else {
-      given = answer_of(std::move(ended));
-    }
-  } catch (...) {
-    engine_.shared().report(fact_kind::handler_failed, *policy_, nullptr);
-    given = to_response(problem{problem_code::internal_error}, policy_->settings().problem_base);
+  co_return co_await engine_.shared().run_unclaimed(*policy_, *work, asked);
+}
+
+asio::awaitable<answer> route::answer_as(std::shared_ptr<const handler> work, bool bounded,
+                                         identity as, request asked, client_side client) {
+  if (asked.body().size() > policy_->settings().request_body_max) {
+    co_return refuse(problem_code::body_too_large, asked, &as);
   }
-  strip_for_client(given.head.headers());
+  const answer_debts debts{*policy_, asked};
+  attended mine{policy_, std::move(work), check_, bounded};
+  callonce::answer given = co_await engine_.shared().attend(std::move(mine), std::move(as),
+                                                            std::move(asked), std::move(client));
+  debts.pay(given.head);
   co_return given;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <unordered_map>
+#include <utility>
 
 #include <callonce/engine/engine.hpp>
 #include <callonce/engine/event.hpp>
@@ -57,10 +58,29 @@ class run : public std::enable_shared_from_this<run> {
   steady_time lease_until{};
   steady_time trusted_until{};
 
-  detail::event published;      ///< `first` may be taken: nothing more will change it.
-  std::optional<answer> first;  ///< For the request that began the run.
-  bool awaited = true;          ///< That request will still take it.
-  detail::event settled;        ///< Others may be answered: by `stored`, or by asking the store.
+  /// `first` may be taken: nothing more will change it.
+  void publish() {
+    published.fire();
+    stir();
+  }
+  void stir() {
+    if (const auto waiting = std::exchange(stirred, nullptr)) waiting->fire();
+  }
+  /// Keeps an interim answer for the client of this run, while it waits.
+  void tell(response interim) {
+    // Hints are few; a handler that sends more is not believed.
+    constexpr std::size_t waiting_max = 8;
+    if (!awaited || published.has_fired() || interims.size() >= waiting_max) return;
+    interims.push_back(std::move(interim));
+    stir();
+  }
+
+  detail::event published;
+  std::deque<response> interims;           ///< Not yet passed on.
+  std::shared_ptr<detail::event> stirred;  ///< Where the client waits for interims too.
+  std::optional<answer> first;             ///< For the request that began the run.
+  bool awaited = true;                     ///< That request will still take it.
+  detail::event settled;  ///< Others may be answered: by `stored`, or by asking the store.
   std::shared_ptr<const stored_answer> stored;   ///< The frozen answer, where there is one.
   bool unrecorded = false;                       ///< `stored` is true, but not durable yet.
   steady_time recorded_at = steady_time::min();  ///< Before its completion was sent.
@@ -77,6 +97,21 @@ class run : public std::enable_shared_from_this<run> {
   std::unique_ptr<alarm> detached_end;
 };
 
+/// What a request asks for: a route's parts, shared with the runs that outlive the request.
+struct attended {
+  attended(std::shared_ptr<const policy> under, std::shared_ptr<const handler> does,
+           std::shared_ptr<const replay_check> before_replay, bool in_time)
+      : by(std::move(under)),
+        work(std::move(does)),
+        check(std::move(before_replay)),
+        bounded(in_time) {}
+
+  std::shared_ptr<const policy> by;
+  std::shared_ptr<const handler> work;
+  std::shared_ptr<const replay_check> check;  ///< Null: replays are given to all in the scope.
+  bool bounded = true;                        ///< Answered at the route's timeout at the latest.
+};
+
 /// What all routes of an engine share: the table of runs and how requests attach to them.
 class engine::state : public std::enable_shared_from_this<engine::state> {
  public:
@@ -86,9 +121,10 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
   environment& env() noexcept { return env_; }
 
   /// One request, from its claim to its answer.
-  asio::awaitable<answer> attend(std::shared_ptr<const policy> by,
-                                 std::shared_ptr<const handler> work, identity as, request asked,
-                                 std::stop_token left, bool bounded);
+  asio::awaitable<answer> attend(attended of, identity as, request asked, client_side client);
+  /// One request that nothing protects.
+  asio::awaitable<answer> run_unclaimed(const policy& by, const handler& work,
+                                        const request& asked);
 
   void drain() { draining_ = true; }
   asio::awaitable<bool> drained(steady_time deadline);

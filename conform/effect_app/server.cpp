@@ -17,8 +17,9 @@ namespace {
 // A log query waits in the server instead of being asked again and again, but never for ever.
 constexpr std::chrono::milliseconds log_patience_max{20'000};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> routes{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> routes{{
     {"e", "POST"},
+    {"e", "OPTIONS"},
     {"opt", "POST"},
     {"plain", "POST"},
     {"park", "POST"},
@@ -133,8 +134,15 @@ bool effect_server::answer(wire& peer, received& request) {
       board_.control(request.body);
       return answer_json(peer, 200, "{}");
     }
+    // Whether a caller may still read what he once caused.
+    if (path == "/_may-read") {
+      const bool revoked = has(request.headers, "X-Revoked");
+      return answer_json(peer, revoked ? 403 : 200, revoked ? R"({"denied":true})" : "{}");
+    }
     if (const int status = refusal(path, request.method)) return answer_json(peer, status, "{}");
-    const step asked = request.body.empty() ? step{} : parse_step(request.body);
+    // Rows about the meaning of bodies send what is no step.
+    const bool is_step = !request.body.empty() && !has(request.headers, "X-Body");
+    const step asked = is_step ? parse_step(request.body) : step{};
     running run{board_, name, board_.begin(name, request), request};
     const bool reusable = carry_out(peer, run.ticket.scripted.value_or(asked), run);
     board_.end(run.ticket.row, 0);

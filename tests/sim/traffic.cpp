@@ -43,7 +43,7 @@ std::shared_ptr<exchange> simulation::make_exchange(const customer& by, bool oth
   made->what = request{"POST", "/charges", std::move(headers),
                        std::string{other_payload ? "amount=2" : "amount=1"}};
   made->as.id = identify(by);
-  made->as.wants = *fingerprint_of(made->what, fingerprint_rule::raw_v1);
+  made->as.wants = *fingerprint_of(made->what, fingerprint_rule{});
   made->as.at = world_.now();
   return made;
 }

@@ -69,6 +69,13 @@ bool append_fields(std::string& to, const header_list& headers) {
   return has_date;
 }
 
+void append_trailer_names(std::string& to, const header_list& trailers) {
+  if (trailers.empty()) return;
+  std::string names;
+  for (const field& line : trailers) names.append(names.empty() ? "" : ", ").append(line.name);
+  append_line(to, "Trailer", names);
+}
+
 void append_connection(std::string& to, const response& said, const answer_frame& frame,
                        const asker& by) {
   const std::string* const upgrade = said.headers().find("Upgrade");
@@ -100,7 +107,9 @@ answer_frame frame_answer(const answer& said, const asker& by) {
     made.length = held ? head.content().size() : announced;
     return made;
   }
-  if (said.rest == nullptr || has_announced) {
+  const bool with_trailers =
+      said.rest == nullptr && !head.trailers().empty() && by.takes_trailers && by.http_1_1;
+  if (!with_trailers && (said.rest == nullptr || has_announced)) {
     made.kind = answer_frame::body::length;
     made.has_length = true;
     made.length = said.rest == nullptr ? head.content().size() : announced;
@@ -120,7 +129,10 @@ void append_head(std::string& to, const response& said, const answer_frame& fram
     append_number(to, frame.length);
     to += "\r\n";
   }
-  if (frame.kind == answer_frame::body::chunked) to += "Transfer-Encoding: chunked\r\n";
+  if (frame.kind == answer_frame::body::chunked) {
+    to += "Transfer-Encoding: chunked\r\n";
+    if (by.takes_trailers) append_trailer_names(to, said.trailers());
+  }
   append_connection(to, said, frame, by);
   to += "\r\n";
 }
@@ -128,6 +140,12 @@ void append_head(std::string& to, const response& said, const answer_frame& fram
 void append_interim(std::string& to, const response& said) {
   append_status_line(to, said.status());
   append_fields(to, said.headers());
+  to += "\r\n";
+}
+
+void append_last_chunk(std::string& to, const header_list& trailers) {
+  to += "0\r\n";
+  for (const field& line : trailers) append_line(to, line.name, line.value);
   to += "\r\n";
 }
 

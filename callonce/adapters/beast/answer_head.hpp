@@ -13,6 +13,7 @@ struct asker {
   bool http_1_1 = true;
   bool is_head = false;
   bool keep_alive = true;
+  bool takes_trailers = false;
 };
 
 /// How an answer's body is delimited.
@@ -34,6 +35,9 @@ void append_head(std::string& to, const response& said, const answer_frame& fram
 
 /// Appends a complete interim answer.
 void append_interim(std::string& to, const response& said);
+
+/// Appends the end of a chunked body, with the lines behind it.
+void append_last_chunk(std::string& to, const header_list& trailers);
 
 /// The chunk header before `size` bytes.
 std::string_view chunk_header(std::size_t size, char (&into)[20]);

@@ -60,6 +60,7 @@ asker connection::asked_by() const noexcept {
   by.http_1_1 = reader_.http_1_1();
   by.is_head = reader_.is_head();
   by.keep_alive = may_go_on();
+  by.takes_trailers = reader_.frame().takes_trailers;
   return by;
 }
 
@@ -82,7 +83,8 @@ asio::awaitable<result<void>> connection::send(answer final) {
   keep_alive_ = frame.keep_alive && final.head.status() != 101;
   text_.clear();
   append_head(text_, final.head, frame, by, server_->date_line);
-  if (final.rest != nullptr && frame.kind != answer_frame::body::none) {
+  const bool in_pieces = final.rest != nullptr || frame.kind == answer_frame::body::chunked;
+  if (in_pieces && frame.kind != answer_frame::body::none) {
     co_return co_await send_streamed(final, frame);
   }
   buffers parts{buffer_of(text_)};
@@ -119,12 +121,16 @@ asio::awaitable<bool> connection::send_pieces(answer& said, const answer_frame& 
     }
     const bool sent = co_await send_piece(piece, frame);
     if (!sent) co_return false;
+    if (said.rest == nullptr) break;
     const result<std::span<const std::byte>> more = co_await said.rest->next();
     if (!more) co_return false;
     piece = {reinterpret_cast<const char*>(more->data()), more->size()};
   }
   if (frame.kind != answer_frame::body::chunked) co_return !counted || left == 0;
-  text_ = "0\r\n\r\n";
+  const bool asked = reader_.frame().takes_trailers;
+  header_list trailers;
+  if (asked) trailers = said.rest != nullptr ? said.rest->trailers() : said.head.trailers();
+  append_last_chunk(text_, trailers);
   co_return co_await send_piece({}, frame);
 }
 

@@ -73,6 +73,10 @@ struct reading {
     } else if (same_name(name, "Transfer-Encoding")) {
       ++codings;
       if (!same_name(line.value, "chunked")) said.refusal = "transfer_encoding";
+    } else if (same_name(name, "TE")) {
+      for_each_token(line.value, [&](std::string_view coding) {
+        if (same_name(coding, "trailers")) said.takes_trailers = true;
+      });
     } else if (same_name(name, "Expect")) {
       expects_continue = same_name(line.value, "100-continue");
     }

@@ -34,6 +34,7 @@ class head_scan {
 struct framing {
   bool keep_alive = false;
   bool expects_continue = false;
+  bool takes_trailers = false;
   bool chunked = false;
   std::uint64_t content_length = 0;
   std::string_view refusal;  ///< A word for programs when the head must be refused, else empty.

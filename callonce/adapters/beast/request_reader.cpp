@@ -5,6 +5,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <callonce/adapters/beast/request_reader.hpp>
+#include <callonce/core/target.hpp>
 
 namespace callonce::beast::detail {
 
@@ -111,7 +112,11 @@ request_reader::status request_reader::read_head(std::string_view bytes) {
 
   length_left_ = frame_.content_length;
   is_head_ = current.method == "HEAD";
-  head_ = request{std::move(current.method), std::move(current.target), std::move(current.fields)};
+  std::optional<normal_target> target = normalise_target(current.method, current.target);
+  if (!target) return refuse("target");
+  // The target's own authority counts (RFC 9112 section 3.2.2).
+  if (!target->authority.empty()) current.fields.set("Host", std::move(target->authority));
+  head_ = request{std::move(current.method), std::move(target->target), std::move(current.fields)};
   return status::ready;
 }
 

@@ -76,10 +76,11 @@ std::vector<delivery> by_executor(answers ended) {
 }  // namespace
 
 lane::lane(std::unique_ptr<connection> over, environment& in, std::chrono::milliseconds patience,
-           limits within)
+           limits within, std::function<void(std::size_t)> on_batch)
     : environment_(in),
       patience_(patience),
       connection_(std::move(over)),
+      on_batch_(std::move(on_batch)),
       plan_(within),
       worker_([this] { work(); }),
       watcher_([this] { watch(); }) {}
@@ -168,6 +169,7 @@ bool lane::send_batch(std::unique_lock<std::mutex>& held) {
   const batch sending = plan_.next_batch();
   held.unlock();
   connection::results results = connection_->apply(sending);
+  if (results && on_batch_) on_batch_(sending.size());
   held.lock();
   if (results) {
     hand_back(plan_.applied(*std::move(results)), held);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -19,9 +20,10 @@ namespace callonce::group_commit {
 /// Threads: called from any executor; each operation ends on its caller's.
 class lane {
  public:
-  /// `patience` is how long a caller waits for its answer.
+  /// `patience` is how long a caller waits for its answer. `on_batch` is told on the lane's thread
+  /// how many operations each commit made durable; it may be empty.
   lane(std::unique_ptr<connection> over, environment& in, std::chrono::milliseconds patience,
-       limits within = {});
+       limits within = {}, std::function<void(std::size_t)> on_batch = {});
   /// Sends what still waits, until the first fault; the rest is answered `unavailable` or
   /// `in_doubt`. Pre: the callers' executors live.
   ~lane();
@@ -51,6 +53,7 @@ class lane {
   environment& environment_;
   const std::chrono::milliseconds patience_;
   const std::unique_ptr<connection> connection_;
+  const std::function<void(std::size_t)> on_batch_;
 
   std::mutex mutex_;
   plan plan_;

@@ -133,7 +133,7 @@ result<row> rows::read(const statement& from, const identity* known) {
   if (!whole) return errc::corrupt;
 
   into.id = known != nullptr ? *known : identity{scope_read, callonce::key{std::string{key_read}}};
-  into.fingerprint.rule = static_cast<fingerprint_rule>(from.integer(column::rule));
+  into.fingerprint.rule = fingerprint_rule::from_text(std::string{from.text(column::rule)});
   into.state = static_cast<record_state>(state_read);
   into.attempt = static_cast<std::uint32_t>(from.integer(column::attempt));
   into.terms.lease = duration_of(from, column::lease);
@@ -172,7 +172,7 @@ void rows::bind_fields(statement& to, const record& next) {
   bytes(column::key_index, next.id.index());
   bytes(column::scope, next.id.scope());
   bytes(column::key, bytes_of(next.id.key().bytes()));
-  number(column::rule, next.fingerprint.rule);
+  to.bind(column::rule, std::string_view{next.fingerprint.rule.text()});
   bytes(column::fingerprint, next.fingerprint.value);
   number(column::state, next.state);
   number(column::attempt, next.attempt);
@@ -211,11 +211,14 @@ void rows::write(const record& next, const row* found) {
 }
 
 void rows::write_answer(std::int64_t of, const stored_answer& answer) {
-  const std::string head = encode_head(answer);
+  const std::optional<std::string> small = compress_body(answer);
+  const std::string head = encode_head(answer, small ? body_coding::zstd : body_coding::plain);
   write_answer_.bind(1, of);
   write_answer_.bind(2, bytes_of(head));
   if (answer.body.empty()) {
     write_answer_.bind_null(3);
+  } else if (small) {
+    write_answer_.bind(3, bytes_of(*small));
   } else {
     write_answer_.bind(3, answer.body.bytes());
   }

@@ -43,7 +43,8 @@ struct store::parts {
         path(prepare(file, in, clocks)),
         desk(path, in, clocks),
         checkpointer(path, in),
-        lane(std::make_unique<detail::writer>(path, in, clocks, checkpointer), in, with.timeout) {}
+        lane(std::make_unique<detail::writer>(path, in, clocks, checkpointer), in, with.timeout, {},
+             with.on_batch) {}
 
   environment& in;
   const sqlite::clocks clocks;

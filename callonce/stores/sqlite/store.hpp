@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ struct options {
   std::chrono::milliseconds timeout{5000};
   /// The clocks that judge; absent: `host_clocks`.
   std::optional<sqlite::clocks> clocks;
+  /// Told how many operations each commit made durable together.
+  /// Threads: called on the store's own.
+  std::function<void(std::size_t)> on_batch;
 };
 
 /// Records in an SQLite file on a local disk, made durable by group commit; several processes may

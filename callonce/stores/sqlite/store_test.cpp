@@ -139,7 +139,7 @@ TEST_F(sqlite_store, migrations_are_recorded_and_run_once) {
   open();
   plain_connection other{file()};
   EXPECT_EQ(other.ask("select group_concat(number || ' ' || name) from callonce_migrations"),
-            "1 0001_records");
+            "1 0001_records,2 0002_rule_text");
 }
 
 TEST_F(sqlite_store, a_file_of_a_newer_version_is_refused) {

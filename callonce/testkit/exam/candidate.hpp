@@ -36,7 +36,7 @@ inline identity id_of(std::string_view key, std::string_view scope = "alice") {
 }
 
 inline fingerprint print_of(std::string_view text) {
-  return {fingerprint_rule::raw_v1, hasher{}.part(text).finish()};
+  return {fingerprint_rule{}, hasher{}.part(text).finish()};
 }
 
 inline claim_id claim_number(unsigned number) {

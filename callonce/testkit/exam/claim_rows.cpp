@@ -57,11 +57,11 @@ void another_payload_is_a_mismatch_while_the_first_runs(candidate& at) {
 void another_fingerprint_rule_is_named_and_changes_nothing(candidate& at) {
   at.win(wish_of(k, 1));
   claim_request other = wish_of(k, 2);
-  other.fingerprint.rule = static_cast<fingerprint_rule>(200);
+  other.fingerprint.rule = fingerprint_rule::from_text("fields amount params.name");
   at.pass(lease);
   const claim_reply met = at.claim(other);
   EXPECT_EQ(met.verdict, claim_verdict::other_rule);
-  EXPECT_EQ(met.current.fingerprint.rule, fingerprint_rule::raw_v1);
+  EXPECT_EQ(met.current.fingerprint.rule, fingerprint_rule{});
   EXPECT_EQ(at.look_up(k)->claim_id, claim_number(1));
 }
 

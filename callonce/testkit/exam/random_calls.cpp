@@ -13,7 +13,7 @@ namespace {
 // A record in words, with every instant as a distance from the store's own clocks.
 void tell(std::ostream& out, const record& of, moment now) {
   out << of.id.key().bytes() << ' ' << to_string(of.state) << " attempt " << of.attempt << " claim "
-      << to_hex(of.claim_id) << " print " << static_cast<int>(of.fingerprint.rule) << ':'
+      << to_hex(of.claim_id) << " print " << of.fingerprint.rule.text() << ':'
       << to_hex(of.fingerprint.value) << " lease " << (of.lease_until - now.lease).count()
       << " created " << (of.created_at - now.wall).count() << " expires "
       << (of.expires_at - now.wall).count() << " park " << of.terms.park;
@@ -58,7 +58,9 @@ class random_caller {
     made.wish = wish_of(made.id, 0, number(0, 3) == 0 ? "b" : "a");
     made.wish.claim_id = made.claim;
     made.wish.terms.park = number(0, 5) == 0;
-    if (number(0, 20) == 0) made.wish.fingerprint.rule = static_cast<fingerprint_rule>(7);
+    if (number(0, 20) == 0) {
+      made.wish.fingerprint.rule = fingerprint_rule{fingerprint_rule::kind::json};
+    }
     made.answer =
         answer_of(number(0, 3) == 0 ? "" : std::string(1, static_cast<char>(number(65, 70))));
     const std::array times{1ms, 700ms, 2000ms, 30'000ms, 60'000ms, 601'000ms};
