@@ -11,6 +11,8 @@
 #include <gateway/routes.hpp>
 #include <gateway/setting.hpp>
 
+#include <callonce/core/target.hpp>
+
 namespace callonce::cli {
 namespace {
 
@@ -89,7 +91,9 @@ std::string protection(const policy_settings& is, std::string_view method) {
 int print_request(configuration of, const std::string& request) {
   const std::size_t blank = request.find(' ');
   const std::string method = request.substr(0, blank);
-  const std::string target = blank == std::string::npos ? "" : request.substr(blank + 1);
+  const auto normal =
+      normalise_target(method, blank == std::string::npos ? "" : request.substr(blank + 1));
+  const std::string target = normal ? normal->target : "";
   if (!target.starts_with('/')) {
     std::cerr << "--request: '" << request << "' is no request: write 'METHOD /PATH'\n";
     return misused;
@@ -110,12 +114,15 @@ int print_request(configuration of, const std::string& request) {
   std::vector<std::vector<std::string>> rows;
   const gateway::place at{of, route};
   for (const gateway::setting& each : gateway::all_settings()) {
-    const bool inherited = each.key == "upstream" && each.section == "route" && !route.upstream;
+    const bool of_route = each.section == "route";
+    const bool inherited = of_route && ((each.key == "upstream" && !route.upstream) ||
+                                        (each.key == "scope" && !route.scope));
     if (each.key == "path" || inherited) continue;
     if (each.section == "defaults" || each.section == "route") {
       rows.push_back(
           {std::string{each.key}, shown(each.show(at)), origin_of(route.origins, each.key)});
-    } else if (each.full_name() == "scope.from" || (each.key == "upstream" && !route.upstream)) {
+    } else if ((each.full_name() == "scope.from" && !route.scope) ||
+               (each.key == "upstream" && !route.upstream)) {
       rows.push_back(
           {each.full_name(), shown(each.show(at)), origin_of(of.origins, each.full_name())});
     }

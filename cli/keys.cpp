@@ -6,6 +6,7 @@
 #include <cli/keys.hpp>
 #include <cli/verbs.hpp>
 #include <gateway/log.hpp>
+#include <gateway/routes.hpp>
 
 namespace callonce::cli {
 namespace {
@@ -30,6 +31,20 @@ attempt that `show` gives, so that nothing is settled that has moved on meanwhil
 Exit codes: 0 done; 1 command line or configuration; 2 the store cannot be used;
 4 no such record, or it is not as the command says)";
 
+// The route that answers a request like 'POST /v1/charges'.
+std::optional<gateway::route_settings> route_of(const gateway::configuration& of,
+                                                const std::string& request) {
+  const std::size_t blank = request.find(' ');
+  if (blank == std::string::npos || request.compare(blank + 1, 1, "/") != 0) {
+    std::cerr << "--request: '" << request << "' is no request: write 'METHOD /PATH'\n";
+    return std::nullopt;
+  }
+  gateway::route_table table;
+  for (std::size_t i = 0; i < of.routes.size(); ++i) table.add(of.routes[i].path, i);
+  const std::size_t found = table.match(request.substr(blank + 1));
+  return found == gateway::route_table::none ? of.defaults : of.routes[found];
+}
+
 std::variant<record_filter, int> filter_of(const opened_store& in, const key_choice& which) {
   record_filter filter;
   filter.limit = 1;
@@ -43,11 +58,29 @@ std::variant<record_filter, int> filter_of(const opened_store& in, const key_cho
     std::cerr << "say which key: its ID, or --scope VALUE --key KEY\n";
     return misused;
   }
-  if (!in.scope) {
+  gateway::route_settings route = in.configuration.defaults;
+  if (!which.request.empty()) {
+    const auto named = route_of(in.configuration, which.request);
+    if (!named) return misused;
+    route = *named;
+  }
+  const std::optional<scope_rule> rule = route.scope ? route.scope : in.scope;
+  if (!rule) {
     std::cerr << "no scope rule is known for --scope: name the gateway's file with --config\n";
     return misused;
   }
-  filter.exact = identity{in.scope->hash(which.scope), key{which.key}};
+  if (which.scope.size() != rule->size() && !rule->is_shared()) {
+    std::cerr << "--scope: the rule " << rule->text() << " takes " << rule->size()
+              << " values: give --scope once for each, in its order\n";
+    return misused;
+  }
+  std::vector<std::string> values = which.scope;
+  if (rule->is_shared()) values = {""};
+  const std::size_t blank = which.request.find(' ');
+  const std::string method = which.request.substr(0, blank);
+  const std::string target = blank == std::string::npos ? "" : which.request.substr(blank + 1);
+  filter.exact =
+      identity_of(policy{route.policy}, rule->hash(values), key{which.key}, method, target);
   return filter;
 }
 
@@ -57,6 +90,10 @@ void add_key_choice(CLI::App& verb, key_choice& into) {
   CLI::Option* id = verb.add_option("ID", into.id, "The record's id, 16 hex digits");
   verb.add_option("--scope", into.scope, "Whose key, as the client sends it")
       ->type_name("VALUE")
+      ->excludes(id);
+  verb.add_option("--request", into.request,
+                  "The request, where its route has a scope or key_per of its own")
+      ->type_name("'METHOD /PATH'")
       ->excludes(id);
   verb.add_option("--key", into.key, "The key, without quotes")->type_name("KEY")->excludes(id);
 }

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <boost/json/object.hpp>
 #include <cli/store_access.hpp>
@@ -17,11 +18,13 @@ namespace callonce::cli {
 /// Which record: by its id, or by what the client sent.
 struct key_choice {
   std::string id;
-  std::string scope;  ///< The value that the scope rule finds, e.g. an API key.
+  std::vector<std::string> scope;  ///< The values that the scope rule finds, e.g. an API key.
   std::string key;
+  std::string
+      request;  ///< Whose route counts, where routes have scopes or identities of their own.
 };
 
-/// Adds ID, --scope and --key.
+/// Adds ID, --scope, --key and --request.
 void add_key_choice(CLI::App& verb, key_choice& into);
 
 /// A record with the store's clocks at the moment it was read.

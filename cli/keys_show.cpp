@@ -123,6 +123,7 @@ void print_record(const record& of, const moment& read_at) {
                                              {"state", std::string{to_string(of.state)}},
                                              {"attempt", std::to_string(of.attempt)},
                                              {"route", of.terms.route},
+                                             {"fingerprint", of.fingerprint.rule.text()},
                                              {"created", to_text(of.created_at)},
                                              {"expires", to_text(of.expires_at)},
                                              {"on lapse", of.terms.park ? "parks" : "runs again"}};

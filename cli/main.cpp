@@ -40,9 +40,11 @@ int main(int count, char** words) {
   callonce::cli::add_check(app, code);
   callonce::cli::add_keys(app, code);
   callonce::cli::add_purge(app, code);
+  callonce::cli::add_policy(app, code);
   const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == words[1]; };
   if (count > 1 && words[1][0] != '-' && app.get_subcommands(is_meant).empty()) {
-    std::cerr << "callonce: '" << words[1] << "' is no verb: use serve, check, keys or purge\n";
+    std::cerr << "callonce: '" << words[1]
+              << "' is no verb: use serve, check, keys, purge or policy\n";
     return callonce::cli::misused;
   }
   try {

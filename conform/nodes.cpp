@@ -130,6 +130,7 @@ std::string config_text(const node_options& options, std::uint16_t listen, std::
   text += "timeout = \"" + options.store_timeout + "\"\n";
   text += "[scope]\n" + options.scope;
   text += "[limits]\n" + options.limits;
+  text += "[log]\n" + options.log;
   // Leases shorter than the timeouts of the slow rows: the keeper must renew them.
   text += "[defaults]\nlease = \"10s\"\ntimeout = \"15s\"\n" + options.defaults;
   text += standing_routes;
@@ -166,6 +167,13 @@ void node::start() {
   const std::string said = log();
   throw std::runtime_error("the gateway did not become ready: " +
                            said.substr(said.size() - std::min<std::size_t>(said.size(), 500)));
+}
+
+std::string node::metrics() const {
+  request ask;
+  ask.method = "GET";
+  ask.target = "/metrics";
+  return exchange(admin_, ask, std::chrono::seconds{5}).body;
 }
 
 long node::peak_kib() const {

@@ -17,6 +17,7 @@ struct node_options {
   std::string top;                                     ///< lines before the first table
   std::string scope = "from = \"header:X-Tenant\"\n";  ///< lines for [scope]
   std::string limits;                                  ///< lines for [limits]
+  std::string log;                                     ///< lines for [log]
   std::string defaults;                                ///< lines for [defaults]
   std::string routes;                                  ///< more [[route]] tables
   std::string store_timeout = "5s";
@@ -46,6 +47,8 @@ class node {
   void allow_writes();
 
   std::uint16_t port() const { return port_; }
+  /// What the admin listener says at /metrics.
+  std::string metrics() const;
   /// The most memory that the process has held, in KiB.
   long peak_kib() const;
   /// SIGHUP with another configuration. Post: its log says whether it was taken.

@@ -33,5 +33,9 @@ std::span<const row> scope_rows();
 std::span<const row> retention_rows();
 std::span<const row> plumbing_rows();
 std::span<const row> profile_rows();
+std::span<const row> payload_case_rows();
+std::span<const row> encoding_case_rows();
+std::span<const row> edge_case_rows();
+std::span<const row> operator_case_rows();
 
 }  // namespace conform

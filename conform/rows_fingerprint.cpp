@@ -3,8 +3,8 @@
 #include <initializer_list>
 #include <string>
 
+#include <conform/materials.hpp>
 #include <conform/row.hpp>
-#include <zlib.h>
 
 namespace conform {
 namespace {
@@ -14,20 +14,6 @@ constexpr const char* reused = "idempotency_key_reused";
 // A body that is no step for the effect application.
 request with_body(const subject& one, std::string_view path, std::string body) {
   return trial::post(one, path, std::move(body)).add("X-Body", "any");
-}
-
-std::string gzip(std::string plain, int level) {
-  z_stream stream{};
-  ::deflateInit2(&stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string made(::deflateBound(&stream, plain.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(plain.data());
-  stream.avail_in = static_cast<uInt>(plain.size());
-  stream.next_out = reinterpret_cast<Bytef*>(made.data());
-  stream.avail_out = static_cast<uInt>(made.size());
-  ::deflate(&stream, Z_FINISH);
-  made.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return made;
 }
 
 // The second request is a retry of the first.
@@ -228,7 +214,9 @@ constexpr std::array rows{
           const subject one = t.fresh();
           same(t, one, trial::post(one, "/e", ""), trial::post(one, "/e", ""));
         }},
-    row{"C30", "A body that has no one meaning counts by its bytes.", no_one_meaning},
+    row{"C36", "A new release with another rule still knows the records of the old one.",
+        changed_rule},
+    row{"F-19", "A body that has no one meaning counts by its bytes.", no_one_meaning},
 };
 
 }  // namespace

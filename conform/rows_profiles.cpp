@@ -1,9 +1,9 @@
 // The published contracts, one set of rows for each profile.
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <string>
 
+#include <conform/materials.hpp>
 #include <conform/row.hpp>
 
 namespace conform {
@@ -270,15 +270,6 @@ void without_key(trial& t, const std::string& path) {
 }
 
 // repeatable
-
-std::string fixdate(std::chrono::seconds off) {
-  const std::time_t at =
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + off);
-  std::tm parts{};
-  ::gmtime_r(&at, &parts);
-  char text[40];
-  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts)};
-}
 
 request repeatable(const subject& one, const std::string& sent, std::string step = "{}") {
   return trial::post(one, "/repeatable/e", std::move(step))

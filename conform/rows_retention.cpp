@@ -1,11 +1,11 @@
 // How long a key and its answer are remembered.
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <string>
 #include <thread>
 
 #include <conform/lost_owner.hpp>
+#include <conform/materials.hpp>
 #include <conform/row.hpp>
 
 namespace conform {
@@ -147,15 +147,6 @@ void dated_keys(trial& t, std::chrono::milliseconds off, bool taken) {
     }
     t.ran(one, taken ? 1 : 0);
   }
-}
-
-std::string fixdate(std::chrono::seconds off) {
-  const std::time_t at =
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + off);
-  std::tm parts{};
-  ::gmtime_r(&at, &parts);
-  char text[40];
-  return {text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
 void first_sent(trial& t) {

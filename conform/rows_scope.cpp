@@ -193,7 +193,8 @@ constexpr std::array rows{
     skipped_row("A-12",
                 "An application's database role cannot change records past the entry points.",
                 "needs the entry points of a shared database, not built"),
-    row{"C105", "A scope of several values needs all of them; a route may have its own.",
+    row{"C106", "The application is asked again before anybody reads a stored answer.", revoked},
+    row{"A-13", "A scope of several values needs all of them; a route may have its own.",
         several_sources},
 };
 

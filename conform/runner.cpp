@@ -26,7 +26,8 @@ std::vector<row> all_rows() {
   std::vector<row> rows;
   for (const auto& table : {header_syntax_rows(), method_rows(), replay_rows(), fingerprint_rows(),
                             concurrency_rows(), freezing_rows(), lease_rows(), scope_rows(),
-                            retention_rows(), plumbing_rows(), profile_rows()}) {
+                            retention_rows(), plumbing_rows(), profile_rows(), payload_case_rows(),
+                            encoding_case_rows(), edge_case_rows(), operator_case_rows()}) {
     rows.insert(rows.end(), table.begin(), table.end());
   }
   return rows;

@@ -26,7 +26,7 @@ request post(std::string key) {
   return {"POST", "/v1/refunds", std::move(headers), std::string{"{}"}};
 }
 
-TEST(blocking_test, C02_of_twenty_threads_with_one_key_one_runs_on_its_own_thread) {
+TEST(blocking_test, C_02_of_twenty_threads_with_one_key_one_runs_on_its_own_thread) {
   memory::store store;
   engine over{store};
   std::atomic<int> runs = 0;

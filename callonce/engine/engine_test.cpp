@@ -124,7 +124,7 @@ TEST_F(engine_test, R01_a_retry_gets_the_first_answer_marked) {
   EXPECT_EQ(*second.headers().find("Location"), "/v1/charges/1");
 }
 
-TEST_F(engine_test, C01_of_fifty_at_once_one_runs_and_the_others_are_told_so) {
+TEST_F(engine_test, C_01_of_fifty_at_once_one_runs_and_the_others_are_told_so) {
   engine over{store_};
   route charges{over, tested_policy(), counting(created, 20ms)};
   const std::vector<response> got = answers(charges, std::vector<request>(50, post("k1")));
@@ -143,7 +143,7 @@ TEST_F(engine_test, C01_of_fifty_at_once_one_runs_and_the_others_are_told_so) {
   EXPECT_EQ(over.runs(), 0U);
 }
 
-TEST_F(engine_test, C04_waiting_duplicates_get_the_replay) {
+TEST_F(engine_test, C_04_waiting_duplicates_get_the_replay) {
   engine over{store_};
   route charges{over, tested_policy().wait(5s), counting(created, 20ms)};
   const std::vector<response> got = answers(charges, std::vector<request>(50, post("k1")));
@@ -157,7 +157,7 @@ TEST_F(engine_test, C04_waiting_duplicates_get_the_replay) {
   EXPECT_EQ(over.waiters(), 0U);
 }
 
-TEST_F(engine_test, C07_without_a_free_slot_a_duplicate_does_not_wait) {
+TEST_F(engine_test, C_07_without_a_free_slot_a_duplicate_does_not_wait) {
   engine_limits limits;
   limits.wait_slots = 2;
   engine over{store_, system_environment(), nullptr, limits};
@@ -190,7 +190,7 @@ TEST_F(engine_test, A01_scopes_never_see_each_other) {
   EXPECT_FALSE(is_replay(other));
 }
 
-TEST_F(engine_test, C12_a_waiter_of_a_failed_run_runs_again) {
+TEST_F(engine_test, C_12_a_waiter_of_a_failed_run_runs_again) {
   engine over{store_};
   const auto once_failing = [](int run) -> outcome {
     if (run == 1) return answer{response{503, "text/plain", std::string{"later"}}};
