@@ -137,5 +137,47 @@ TEST(Codec, AForeignBodyIsCorrupt) {
   expect_corrupt(decode_answer(encode_head(sample()), R"({"id":2})"), "another answer's body");
 }
 
+TEST(Codec, R21ABodyThatShrinksIsKeptSmallAndReadBack) {
+  stored_answer answer = sample();
+  answer.body = body_bytes{std::string(5000, 'a')};
+  const auto small = compress_body(answer);
+  ASSERT_TRUE(small);
+  EXPECT_LT(small->size(), 200U);
+  const std::string head = encode_head(answer, body_coding::zstd);
+  const auto read = decode_answer(head, *small);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, answer);
+  expect_corrupt(decode_answer(head, answer.body.text()), "a plain body under a coded head");
+  expect_corrupt(decode_answer(encode_head(answer), *small), "a coded body under a plain head");
+  std::string damaged = *small;
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  expect_corrupt(decode_answer(head, damaged), "damaged");
+}
+
+TEST(Codec, R21ABodyThatHardlyShrinksStaysAsItIs) {
+  stored_answer answer = sample();
+  EXPECT_FALSE(compress_body(answer)) << "small";
+  std::string noise;
+  unsigned state = 1;
+  for (int i = 0; i < 5000; ++i) {
+    state = state * 1664525U + 1013904223U;
+    noise += static_cast<char>(state >> 24U);
+  }
+  answer.body = body_bytes{noise};
+  EXPECT_FALSE(compress_body(answer)) << "noise";
+  answer.body = body_bytes{std::string(5000, 'a')};
+  answer.headers.add("Content-Encoding", "gzip");
+  EXPECT_FALSE(compress_body(answer)) << "coded already";
+}
+
+TEST(Codec, R17TrailersAreKept) {
+  stored_answer answer = sample();
+  answer.trailers.add("X-Sum", "1");
+  answer.trailers.add("X-Sum", "");
+  const auto read = decode_answer(encode_head(answer), answer.body.text());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->trailers, answer.trailers);
+}
+
 }  // namespace
 }  // namespace callonce

@@ -34,6 +34,7 @@ const row rows[] = {
     {problem_code::key_invalid, "idempotency_key_invalid", 400, false},
     {problem_code::key_reused, "idempotency_key_reused", 422, false},
     {problem_code::in_progress, "idempotency_key_in_progress", 409, true},
+    {problem_code::key_expired, "idempotency_key_expired", 412, false},
     {problem_code::response_unavailable, "idempotency_response_unavailable", 409, false},
     {problem_code::outcome_unknown, "idempotency_outcome_unknown", 409, false},
     {problem_code::claim_lost, "idempotency_claim_lost", 409, true},
@@ -142,6 +143,33 @@ TEST(Problem, BytesThatAreNoUtf8StillMakeValidJson) {
   problem what{problem_code::response_unavailable};
   what.location = "/caf\xe9/\xc3\xa9";
   EXPECT_EQ(text(members(to_response(what)), "location"), "/caf%e9/%c3%a9");
+}
+
+TEST(Problem, PS02TheStripeFormIsAnErrorObject) {
+  problem what{problem_code::key_reused};
+  what.status = 400;
+  what.record_id = "0123456789abcdef";
+  const response said = to_response(what, problem_form{error_format::stripe});
+  EXPECT_EQ(said.status(), 400);
+  EXPECT_EQ(*said.headers().find("Content-Type"), "application/json");
+  const boost::json::object error = members(said).at("error").as_object();
+  EXPECT_EQ(text(error, "type"), "idempotency_error");
+  EXPECT_EQ(text(error, "code"), "idempotency_key_reused");
+  EXPECT_EQ(text(error, "record"), "0123456789abcdef");
+  EXPECT_FALSE(text(error, "message").empty());
+  EXPECT_EQ(said.made_for(), problem_code::key_reused);
+}
+
+TEST(Problem, PA01TheAcpFormIsFlatAndHasItsOwnCodes) {
+  const auto code = [](problem_code of) {
+    return text(members(to_response(of, problem_form{error_format::acp})), "code");
+  };
+  EXPECT_EQ(code(problem_code::key_missing), "idempotency_key_required");
+  EXPECT_EQ(code(problem_code::key_reused), "idempotency_conflict");
+  EXPECT_EQ(code(problem_code::in_progress), "idempotency_in_flight");
+  const response said = to_response(problem_code::in_progress, problem_form{error_format::acp});
+  EXPECT_EQ(text(members(said), "type"), "invalid_request");
+  EXPECT_NE(said.headers().find("Retry-After"), nullptr);
 }
 
 }  // namespace

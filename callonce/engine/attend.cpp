@@ -223,6 +223,10 @@ class attendance {
   asio::awaitable<std::optional<answer>> join(run& current) {
     const std::shared_ptr<run> alive = current.shared_from_this();
     current.duplicated = true;
+    // Begun under another rule, before a reload or by another route: judged by that one (F-16).
+    if (current.asks.rule != asks_.rule) {
+      if (const auto by_that_rule = print(current.asks.rule)) asks_ = *by_that_rule;
+    }
     co_await current.decided.wait(shared_.env_, steady_time::max());
     if (!current.reply) co_return co_await without_store();
     if (!current.won()) {

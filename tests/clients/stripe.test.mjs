@@ -66,6 +66,22 @@ test("a 503 is retried by the package and runs again", async (context) => {
   await until(() => app.effects.length === 2);
 });
 
+test("with profile stripe the package knows the refusal for what it is", async (context) => {
+  const keep = cleaner(context);
+  const app = keep(await application(charge));
+  const front = keep(await gateway(app, 'profile = "stripe"'));
+  const stripe = client(front.port);
+  const pay = (amount) => stripe.charges.create({ ...card, amount }, { idempotencyKey: "order-20" });
+  await pay(1200);
+  await assert.rejects(pay(1300), (error) => {
+    assert.equal(error.type, "StripeIdempotencyError");
+    assert.equal(error.statusCode, 400);
+    assert.equal(error.code, "idempotency_key_reused");
+    return true;
+  });
+  assert.equal(app.effects.length, 1);
+});
+
 // The package takes any body without an `error` member for a result: the problem arrives as one.
 test("another amount under the same key is refused", async (context) => {
   const keep = cleaner(context);

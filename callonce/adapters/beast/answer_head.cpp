@@ -21,13 +21,22 @@ void append_number(std::string& to, std::uint64_t number) {
   to.append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);
 }
 
+// A status that Beast does not know has no phrase, and needs none (RFC 9112 section 4).
+std::string_view phrase_of(int status) {
+  if (status == 103) return "Early Hints";
+  if (status == 425) return "Too Early";
+  const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(status));
+  if (known == boost::beast::http::status::unknown) return {};
+  const auto phrase = boost::beast::http::obsolete_reason(known);
+  return {phrase.data(), phrase.size()};
+}
+
 void append_status_line(std::string& to, int status) {
-  const auto phrase = boost::beast::http::obsolete_reason(
-      boost::beast::http::int_to_status(static_cast<unsigned>(status)));
+  const std::string_view phrase = phrase_of(status);
   to += "HTTP/1.1 ";
   append_number(to, static_cast<std::uint64_t>(status));
   to += ' ';
-  to.append(phrase.data(), phrase.size());
+  to.append(phrase);
   to += "\r\n";
 }
 
