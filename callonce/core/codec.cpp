@@ -1,5 +1,6 @@
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include <zstd.h>
 
@@ -102,9 +103,13 @@ std::optional<std::string> compress_body(const stored_answer& answer) {
   const std::string_view plain = answer.body.text();
   if (plain.size() < worth_trying) return std::nullopt;
   if (answer.headers.find("Content-Encoding") != nullptr) return std::nullopt;
+  // A context is dearer to make than most bodies are to compress.
+  thread_local const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context{ZSTD_createCCtx(),
+                                                                                  &ZSTD_freeCCtx};
+  if (context == nullptr) return std::nullopt;
   std::string made(ZSTD_compressBound(plain.size()), '\0');
   const std::size_t got =
-      ZSTD_compress(made.data(), made.size(), plain.data(), plain.size(), level);
+      ZSTD_compressCCtx(context.get(), made.data(), made.size(), plain.data(), plain.size(), level);
   if (ZSTD_isError(got) != 0 || got > plain.size() - plain.size() / 8) return std::nullopt;
   made.resize(got);
   return made;
