@@ -78,7 +78,7 @@ const std::vector<wrong_key> rows{
      "c.toml:3: scope.jwt_key: is missing", "PEM or JWKS"},
     {"jwt_key_absent",
      "upstream = \"http://a\"\n[scope]\nfrom = \"jwt:sub\"\njwt_key = \"none.pem\"\n",
-     "c.toml:4: scope.jwt_key: /etc/callonce/none.pem cannot be read", "readable"},
+     "c.toml:4: scope.jwt_key: '/etc/callonce/none.pem' cannot be read", "public key"},
     {"jwt_without_claim", "upstream = \"http://a\"\n[scope]\nfrom = \"jwt:\"\n",
      "c.toml:3: scope.from: ", "behind the colon"},
     {"route_scope", with("[[route]]\npath = \"/a\"\nscope = \"ip\"\n"),

@@ -1,295 +1,291 @@
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <memory>
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include <gateway/jwt.hpp>
+#include <gateway/jwt_test_support.hpp>
 #include <gtest/gtest.h>
-#include <jwt.h>
-#include <openssl/bio.h>
-#include <openssl/bn.h>
-#include <openssl/core_names.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 
 namespace callonce::gateway {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr long now_s = 1'800'000'000;
+using maybe = std::optional<std::string>;
 
-// A wall clock that stands still.
-class standing_clock final : public environment {
- public:
-  steady_time now() const override { return {}; }
-  std::chrono::system_clock::time_point wall() const override {
-    return std::chrono::system_clock::time_point{std::chrono::seconds{now_s}};
-  }
-  void fill_random(std::span<std::byte>) override {}
-  std::unique_ptr<alarm> call_at(const asio::any_io_executor&, steady_time,
-                                 std::function<void()>) override {
-    return nullptr;
-  }
-};
-
-std::string text_of(BIO* from) {
-  char* bytes = nullptr;
-  const long size = BIO_get_mem_data(from, &bytes);
-  std::string made(bytes, static_cast<std::size_t>(size));
-  BIO_free(from);
-  return made;
+std::string at(int seconds_from_now) {
+  return std::to_string(wall_clock::start + seconds_from_now);
 }
 
-std::string base64url(const std::string& bytes) {
-  std::string made((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(made.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  made.resize(static_cast<std::size_t>(size));
-  for (char& each : made) each = each == '+' ? '-' : each == '/' ? '_' : each;
-  while (made.ends_with('=')) made.pop_back();
-  return made;
+std::string payload(const std::string& members, int expires_in = 300) {
+  return R"({"exp":)" + at(expires_in) + "," + members + "}";
 }
 
-// A key pair that a token maker would have.
-class maker {
- public:
-  static maker rsa(unsigned bits = 2048) { return maker{EVP_RSA_gen(bits)}; }
-  static maker ec(const char* group) { return maker{EVP_EC_gen(group)}; }
+const std::string alice = R"("sub":"alice")";
 
-  std::string public_pem() const {
-    BIO* out = BIO_new(BIO_s_mem());
-    PEM_write_bio_PUBKEY(out, key_.get());
-    return text_of(out);
-  }
-  std::string private_pem() const {
-    BIO* out = BIO_new(BIO_s_mem());
-    PEM_write_bio_PrivateKey(out, key_.get(), nullptr, nullptr, 0, nullptr, nullptr);
-    return text_of(out);
-  }
-  std::string token(jwt_alg_t by, const std::string& claims, const char* kid = nullptr) const {
-    jwt_t* made = nullptr;
-    jwt_new(&made);
-    jwt_add_grants_json(made, claims.c_str());
-    if (kid != nullptr) jwt_add_header(made, "kid", kid);
-    const std::string secret = private_pem();
-    jwt_set_alg(made, by, reinterpret_cast<const unsigned char*>(secret.data()),
-                static_cast<int>(secret.size()));
-    char* text = jwt_encode_str(made);
-    std::string whole = text != nullptr ? text : "";
-    std::free(text);
-    jwt_free(made);
-    return whole;
-  }
-  std::string jwk(const std::string& kid, const std::string& more = "") const {
-    std::string members = "\"kid\":\"" + kid + "\"" + more;
-    if (EVP_PKEY_is_a(key_.get(), "RSA") == 1) {
-      members += R"(,"kty":"RSA","n":")" + number(OSSL_PKEY_PARAM_RSA_N, 0) + R"(","e":")" +
-                 number(OSSL_PKEY_PARAM_RSA_E, 0) + "\"";
-    } else {
-      const bool small = EVP_PKEY_get_bits(key_.get()) == 256;
-      const int bytes = small ? 32 : EVP_PKEY_get_bits(key_.get()) == 384 ? 48 : 66;
-      const char* name = small ? "P-256" : bytes == 48 ? "P-384" : "P-521";
-      members += std::string{R"(,"kty":"EC","crv":")"} + name + R"(","x":")" +
-                 number(OSSL_PKEY_PARAM_EC_PUB_X, bytes) + R"(","y":")" +
-                 number(OSSL_PKEY_PARAM_EC_PUB_Y, bytes) + "\"";
-    }
-    return "{" + members + "}";
-  }
-
- private:
-  explicit maker(EVP_PKEY* key) : key_(key, &EVP_PKEY_free) {}
-  std::string number(const char* name, int bytes) const {
-    BIGNUM* value = nullptr;
-    EVP_PKEY_get_bn_param(key_.get(), name, &value);
-    std::string made(static_cast<std::size_t>(bytes != 0 ? bytes : BN_num_bytes(value)), '\0');
-    BN_bn2binpad(value, reinterpret_cast<unsigned char*>(made.data()),
-                 static_cast<int>(made.size()));
-    BN_free(value);
-    return base64url(made);
-  }
-  std::shared_ptr<EVP_PKEY> key_;
-};
-
-class Jwt : public testing::Test {
+class jwt : public testing::Test {
  protected:
-  Jwt() {
-    std::string name = (std::filesystem::temp_directory_path() / "jwt-XXXXXX").string();
-    directory_ = mkdtemp(name.data());
+  maybe subject(const jwt_settings& settings, const std::string& token) const {
+    return jwt_verifier{settings, clock}.claim_of(token, "sub");
   }
-  ~Jwt() override { std::filesystem::remove_all(directory_); }
-
-  std::filesystem::path file(const std::string& text) {
-    const auto path = directory_ / ("key" + std::to_string(++files_));
-    std::ofstream{path} << text;
-    return path;
+  jwt_settings with(const std::string& key_text, const std::string& algorithm = {}) {
+    return {keys.write(key_text), algorithm, {}, {}};
   }
-  jwt_verifier verifier(const std::string& key, const std::string& algorithm = "",
-                        const std::string& issuer = "", const std::string& audience = "") {
-    return jwt_verifier{jwt_settings{file(key), algorithm, issuer, audience}, clock_};
-  }
-  std::string refusal(const std::string& key, const std::string& algorithm = "") {
-    try {
-      read_verification_keys(file(key), algorithm);
-    } catch (const std::invalid_argument& why) {
-      return why.what();
-    }
-    return {};
+  // What the claims of a token give that is signed well.
+  maybe claim(const std::string& claims, std::string_view name = "sub") {
+    return jwt_verifier{with(ec_signer().public_pem()), clock}.claim_of(
+        ec_signer().token("ES256", claims), name);
   }
 
-  static std::string claims(const std::string& more = "", long expires = now_s + 600) {
-    return R"({"sub":"u1","tenant":7,"exp":)" + std::to_string(expires) + more + "}";
-  }
-
-  standing_clock clock_;
-  std::filesystem::path directory_;
-  int files_ = 0;
+  wall_clock clock;
+  key_directory keys;
 };
 
-TEST_F(Jwt, EachAlgorithmProvesItsTokensA04) {
+TEST_F(jwt, every_algorithm_is_verified_under_pem_certificate_and_jwks) {
+  const signer p384 = signer::ec("P-384");
+  const signer p521 = signer::ec("P-521");
   const struct {
-    maker with;
-    jwt_alg_t by;
+    const char* algorithm;
+    const signer& by;
+  } rows[] = {{"RS256", rsa_signer()}, {"RS384", rsa_signer()}, {"RS512", rsa_signer()},
+              {"ES256", ec_signer()},  {"ES384", p384},         {"ES512", p521}};
+  for (const auto& row : rows) {
+    for (int round = 0; round < 8; ++round) {  // EC signatures differ, and so do their lengths.
+      const std::string token = row.by.token(row.algorithm, payload(alice));
+      const std::string set = R"({"keys":[)" + row.by.jwk() + "]}";
+      EXPECT_EQ(subject(with(row.by.public_pem(), row.algorithm), token), "alice") << row.algorithm;
+      EXPECT_EQ(subject(with(row.by.certificate_pem(), row.algorithm), token), "alice")
+          << row.algorithm;
+      EXPECT_EQ(subject(with(set, row.algorithm), token), "alice") << row.algorithm;
+    }
+  }
+  EXPECT_EQ(subject(with(rsa_signer().public_pem()), rsa_signer().token("RS256", payload(alice))),
+            "alice");
+  EXPECT_EQ(subject(with(p521.public_pem()), p521.token("ES512", payload(alice))), "alice");
+}
+
+TEST_F(jwt, A04_only_the_pinned_algorithm_of_the_pinned_key_proves_anything) {
+  const std::string pem = rsa_signer().public_pem();
+  const std::string body = to_base64url(payload(alice));
+  const std::string none = to_base64url(R"({"alg":"none"})") + "." + body + ".";
+  const std::string confused = to_base64url(R"({"alg":"HS256","typ":"JWT"})") + "." + body;
+  const std::string hmac = confused + "." + to_base64url(hmac_sha256(pem, confused));
+  const std::string good = rsa_signer().token("RS256", payload(alice));
+  const std::string signature = good.substr(good.rfind('.'));
+  const std::string tampered = good.substr(0, good.find('.')) + "." +
+                               to_base64url(payload(R"("sub":"mallory")")) + signature;
+
+  EXPECT_EQ(subject(with(pem), good), "alice");
+  const struct {
     const char* name;
+    std::string token;
   } rows[] = {
-      {maker::rsa(), JWT_ALG_RS256, "RS256"},       {maker::rsa(), JWT_ALG_RS384, "RS384"},
-      {maker::rsa(), JWT_ALG_RS512, "RS512"},       {maker::ec("P-256"), JWT_ALG_ES256, "ES256"},
-      {maker::ec("P-384"), JWT_ALG_ES384, "ES384"}, {maker::ec("P-521"), JWT_ALG_ES512, "ES512"}};
-  for (const auto& row : rows) {
-    const auto as_pem = verifier(row.with.public_pem(), row.name);
-    const auto as_jwk = verifier(row.with.jwk("k1"), row.name);
-    const std::string token = row.with.token(row.by, claims());
-    EXPECT_EQ(as_pem.claim_of(token, "sub"), "u1") << row.name;
-    EXPECT_EQ(as_jwk.claim_of(token, "sub"), "u1") << row.name;
-    EXPECT_EQ(as_pem.claim_of(token, "tenant"), "7") << row.name;
-    // Another token of the same caller is the same caller.
-    const std::string later = row.with.token(row.by, claims(R"(,"jti":"2")", now_s + 900));
-    EXPECT_EQ(as_pem.claim_of(later, "sub"), "u1") << row.name;
+      {"another key", other_rsa_signer().token("RS256", payload(alice))},
+      {"none", none},
+      {"none with a signature", none + signature.substr(1)},
+      {"HS256 with the PEM text as secret", hmac},
+      {"another algorithm of the key", rsa_signer().token("RS512", payload(alice))},
+      {"PSS", rsa_signer().token("PS256", payload(alice))},
+      {"PSS that says RS256", rsa_signer().token("PS256", R"({"alg":"RS256"})", payload(alice))},
+      {"an EC token", ec_signer().token("ES256", payload(alice))},
+      {"spelled otherwise", rsa_signer().token("RS256", R"({"alg":"rs256"})", payload(alice))},
+      {"no algorithm", rsa_signer().token("RS256", R"({"typ":"JWT"})", payload(alice))},
+      {"doubled algorithm",
+       rsa_signer().token("RS256", R"({"alg":"none","alg":"RS256"})", payload(alice))},
+      {"an extension", rsa_signer().token("RS256", R"({"alg":"RS256","crit":["b64"],"b64":false})",
+                                          payload(alice))},
+      {"tampered payload", tampered},
+      {"no signature", good.substr(0, good.rfind('.') + 1)},
+  };
+  for (const auto& row : rows) EXPECT_EQ(subject(with(pem), row.token), std::nullopt) << row.name;
+  EXPECT_EQ(subject(with(ec_signer().public_pem()), good), std::nullopt);
+  const signer p384 = signer::ec("P-384");
+  EXPECT_EQ(subject(with(ec_signer().public_pem()),
+                    p384.token("ES256", R"({"alg":"ES256"})", payload(alice))),
+            std::nullopt);
+}
+
+// RFC 9068 section 2.1; a token of another type was made for another end.
+TEST_F(jwt, a_type_is_absent_or_that_of_an_access_token) {
+  const auto typed = [](const char* member) {
+    return ec_signer().token("ES256", R"({"alg":"ES256")" + std::string{member} + "}",
+                             payload(alice));
+  };
+  const jwt_settings settings = with(ec_signer().public_pem());
+  EXPECT_EQ(subject(settings, typed("")), "alice");
+  EXPECT_EQ(subject(settings, typed(R"(,"typ":"JWT")")), "alice");
+  EXPECT_EQ(subject(settings, typed(R"(,"typ":"at+jwt")")), "alice");
+  EXPECT_EQ(subject(settings, typed(R"(,"typ":"application/at+jwt")")), "alice");
+  EXPECT_EQ(subject(settings, typed(R"(,"typ":"dpop+jwt")")), std::nullopt);
+  EXPECT_EQ(subject(settings, typed(R"(,"typ":7)")), std::nullopt);
+}
+
+TEST_F(jwt, what_is_no_token_proves_nothing) {
+  const std::string good = ec_signer().token("ES256", payload(alice));
+  const std::string head = good.substr(0, good.find('.'));
+  const std::string two = good.substr(0, good.rfind('.'));
+  const std::string large = payload(R"("sub":"alice","more":")" + std::string(13000, 'x') + "\"");
+  for (const std::string& text : {std::string{},
+                                  std::string{"."},
+                                  std::string{".."},
+                                  std::string{"..."},
+                                  std::string{"x"},
+                                  std::string{"garbage.garbage.garbage"},
+                                  head,
+                                  two,
+                                  two + ".",
+                                  "." + two,
+                                  good + ".",
+                                  good + "=",
+                                  good + "\n",
+                                  " " + good,
+                                  good + "A",
+                                  "Bearer " + good,
+                                  good + std::string(1, 0),
+                                  good.substr(0, good.size() - 4),
+                                  two + ".." + good,
+                                  "bnVsbA." + good.substr(head.size() + 1),
+                                  ec_signer().token("ES256", "[]"),
+                                  ec_signer().token("ES256", ""),
+                                  ec_signer().token("ES256", payload(alice) + "x"),
+                                  ec_signer().token("ES256", large)}) {
+    EXPECT_EQ(subject(with(ec_signer().public_pem()), text), std::nullopt) << text;
   }
+  EXPECT_EQ(claim(payload(R"("sub":"alice","more":")" + std::string(9000, 'x') + "\"")), "alice");
 }
 
-TEST_F(Jwt, WhatIsNotProvedGivesNothing) {
-  const maker own = maker::rsa();
-  const auto by = verifier(own.public_pem());
-  const auto sub = [&](const std::string& token) { return by.claim_of(token, "sub"); };
-  const std::string good = own.token(JWT_ALG_RS256, claims());
-  ASSERT_EQ(sub(good), "u1");
+TEST_F(jwt, A04_a_token_counts_from_nbf_to_exp_with_a_minute_of_leeway) {
+  EXPECT_EQ(claim(payload(alice, 1)), "alice");
+  EXPECT_EQ(claim(payload(alice, -59)), "alice");
+  EXPECT_EQ(claim(payload(alice, -60)), std::nullopt);
+  EXPECT_EQ(claim(payload(R"("nbf":)" + at(60) + "," + alice)), "alice");
+  EXPECT_EQ(claim(payload(R"("nbf":)" + at(61) + "," + alice)), std::nullopt);
+  EXPECT_EQ(claim(payload(R"("nbf":")" + at(0) + "\"," + alice)), std::nullopt);
+  EXPECT_EQ(claim("{" + alice + "}"), std::nullopt);
+  EXPECT_EQ(claim(R"({"exp":")" + at(300) + "\"," + alice + "}"), std::nullopt);
+  EXPECT_EQ(claim(R"({"exp":null,)" + alice + "}"), std::nullopt);
+  EXPECT_EQ(claim(R"({"exp":)" + at(300) + ".5," + alice + "}"), "alice");
 
-  EXPECT_FALSE(sub(maker::rsa().token(JWT_ALG_RS256, claims()))) << "another maker";
-  EXPECT_FALSE(sub(own.token(JWT_ALG_RS384, claims()))) << "an algorithm that is not pinned";
-  std::string tampered = good;
-  tampered[good.find('.') + 5] = tampered[good.find('.') + 5] == 'A' ? 'B' : 'A';
-  EXPECT_FALSE(sub(tampered));
-  const std::string unsigned_one =
-      base64url(R"({"alg":"none","typ":"JWT"})") + "." + base64url(claims()) + ".";
-  EXPECT_FALSE(sub(unsigned_one));
-  // The public key taken for a shared secret.
-  jwt_t* confused = nullptr;
-  jwt_new(&confused);
-  jwt_add_grants_json(confused, claims().c_str());
-  const std::string pem = own.public_pem();
-  jwt_set_alg(confused, JWT_ALG_HS256, reinterpret_cast<const unsigned char*>(pem.data()),
-              static_cast<int>(pem.size()));
-  char* text = jwt_encode_str(confused);
-  EXPECT_FALSE(sub(text));
-  std::free(text);
-  jwt_free(confused);
-
-  EXPECT_FALSE(sub("")) << "empty";
-  EXPECT_FALSE(sub(good.substr(0, good.rfind('.'))));
-  EXPECT_FALSE(sub(good + ".x"));
-  EXPECT_FALSE(sub("a.b.c"));
-  EXPECT_FALSE(sub(good + std::string(1, '\0')));
-  EXPECT_FALSE(sub(std::string(20000, 'a') + ".b.c"));
+  const jwt_verifier verifier{with(ec_signer().public_pem()), clock};
+  const std::string token = ec_signer().token("ES256", payload(alice));
+  EXPECT_EQ(verifier.claim_of(token, "sub"), "alice");
+  clock.pass(359s);
+  EXPECT_EQ(verifier.claim_of(token, "sub"), "alice");
+  clock.pass(1s);
+  EXPECT_EQ(verifier.claim_of(token, "sub"), std::nullopt);
 }
 
-TEST_F(Jwt, TimesAreJudgedWithALeeway) {
-  const maker own = maker::ec("P-256");
-  const auto by = verifier(own.public_pem());
-  const auto valid = [&](const std::string& with) {
-    return by.claim_of(own.token(JWT_ALG_ES256, with), "sub").has_value();
-  };
-  EXPECT_TRUE(valid(claims("", now_s - 59)));
-  EXPECT_FALSE(valid(claims("", now_s - 61)));
-  EXPECT_FALSE(valid(R"({"sub":"u1"})")) << "a token that never ends";
-  EXPECT_FALSE(valid(R"({"sub":"u1","exp":"1900000000"})"));
-  EXPECT_TRUE(valid(claims(",\"nbf\":" + std::to_string(now_s + 59))));
-  EXPECT_FALSE(valid(claims(",\"nbf\":" + std::to_string(now_s + 61))));
-  EXPECT_FALSE(valid(claims(",\"nbf\":\"soon\"")));
-}
-
-TEST_F(Jwt, IssuerAndAudienceMustFit) {
-  const maker own = maker::ec("P-256");
-  const auto by = verifier(own.public_pem(), "", "https://id.example", "payments");
-  const auto valid = [&](const std::string& more) {
-    return by.claim_of(own.token(JWT_ALG_ES256, claims(more)), "sub").has_value();
-  };
-  EXPECT_TRUE(valid(R"(,"iss":"https://id.example","aud":"payments")"));
-  EXPECT_TRUE(valid(R"(,"iss":"https://id.example","aud":["x","payments"])"));
-  EXPECT_FALSE(valid(R"(,"iss":"https://id.example","aud":["x"])"));
-  EXPECT_FALSE(valid(R"(,"iss":"https://id.example","aud":"payments2")"));
-  EXPECT_FALSE(valid(R"(,"iss":"https://id.example")"));
-  EXPECT_FALSE(valid(R"(,"iss":"https://other.example","aud":"payments")"));
-  EXPECT_FALSE(valid(R"(,"aud":"payments")"));
-}
-
-TEST_F(Jwt, C105AClaimThatIsNoTextOrNumberIsNoScope) {
-  const maker own = maker::ec("P-256");
-  const auto by = verifier(own.public_pem());
-  const auto claim = [&](const std::string& more, const char* name) {
-    return by.claim_of(own.token(JWT_ALG_ES256, claims(more)), name);
-  };
-  EXPECT_EQ(claim(R"(,"https://a.example/t":"t1")", "https://a.example/t"), "t1");
-  for (const char* value : {"\"\"", "true", "null", "1.5", "{}", "[\"a\"]"}) {
-    EXPECT_FALSE(claim(std::string{",\"x\":"} + value, "x")) << value;
-  }
-  EXPECT_FALSE(claim("", "x"));
-}
-
-TEST_F(Jwt, AListOfKeysIsChosenFromByName) {
-  const maker one = maker::rsa();
-  const maker two = maker::ec("P-256");
-  const maker other_use = maker::rsa();
-  const auto by =
-      verifier("{\"keys\":[" + one.jwk("a") + "," + two.jwk("b", R"(,"use":"sig")") + "," +
-               other_use.jwk("c", R"(,"use":"enc")") + R"(,{"kty":"OKP","kid":"d"}]})");
-  const auto sub = [&](const std::string& token) { return by.claim_of(token, "sub"); };
-  EXPECT_EQ(sub(one.token(JWT_ALG_RS256, claims(), "a")), "u1");
-  EXPECT_EQ(sub(two.token(JWT_ALG_ES256, claims(), "b")), "u1");
-  EXPECT_FALSE(sub(one.token(JWT_ALG_RS256, claims(), "b")));
-  EXPECT_FALSE(sub(one.token(JWT_ALG_RS256, claims(), "z")));
-  EXPECT_FALSE(sub(one.token(JWT_ALG_RS256, claims()))) << "no name, two keys";
-  EXPECT_FALSE(sub(other_use.token(JWT_ALG_RS256, claims(), "c")));
-}
-
-TEST_F(Jwt, AKeyThatProvesNothingIsRefusedWithAnAdvice) {
-  const maker rsa = maker::rsa();
+TEST_F(jwt, A04_issuer_and_audience_are_compared_where_they_are_configured) {
+  jwt_settings settings = with(ec_signer().public_pem());
+  settings.issuer = "https://issuer.example";
+  settings.audience = "orders";
+  const std::string iss = R"("iss":"https://issuer.example",)";
+  const std::string aud = R"("aud":"orders",)";
   const struct {
-    std::string key;
-    std::string algorithm;
-    const char* says;
+    std::string members;
+    maybe expected;
   } rows[] = {
-      {"", "", "neither a public key"},
-      {"no key", "", "neither a public key"},
-      {"{", "", "no JSON"},
-      {"{\"keys\":[]}", "", "no public key that fits"},
-      {rsa.private_pem(), "", "private key"},
-      {R"({"keys":[{"kty":"oct","k":"c2VjcmV0"}]})", "", "symmetric"},
-      {rsa.jwk("a", R"(,"d":"x")"), "", "private key"},
-      {maker::rsa(1024).public_pem(), "", "too short"},
-      {rsa.public_pem(), "HS256", "no algorithm with a public key"},
-      {rsa.public_pem(), "none", "no algorithm with a public key"},
-      {rsa.public_pem(), "ES256", "cannot be used with ES256"},
-      {maker::ec("P-384").public_pem(), "ES256", "cannot be used with ES256: use ES384"},
-      {maker::ec("secp256k1").public_pem(), "", "kind of key"},
-      {maker::ec("P-384").jwk("a"), "RS256", "no public key that fits RS256"},
+      {iss + aud, "alice"},
+      {iss + R"("aud":["billing","orders"],)", "alice"},
+      {iss + R"("aud":["orders"],)", "alice"},
+      {iss + R"("aud":[],)", std::nullopt},
+      {iss + R"("aud":["billing",["orders"],{"a":"orders"},7],)", std::nullopt},
+      {iss + R"("aud":"order",)", std::nullopt},
+      {iss + R"("aud":7,)", std::nullopt},
+      {iss, std::nullopt},
+      {aud, std::nullopt},
+      {R"("iss":"https://issuer.example/",)" + aud, std::nullopt},
+      {R"("iss":["https://issuer.example"],)" + aud, std::nullopt},
+      {"", std::nullopt},
   };
   for (const auto& row : rows) {
-    EXPECT_NE(refusal(row.key, row.algorithm).find(row.says), std::string::npos)
-        << row.says << ", seen: " << refusal(row.key, row.algorithm);
+    const std::string token = ec_signer().token("ES256", payload(row.members + alice));
+    EXPECT_EQ(subject(settings, token), row.expected) << row.members;
+    EXPECT_EQ(claim(payload(row.members + alice)), "alice") << row.members;
   }
-  EXPECT_THROW(read_verification_keys(directory_ / "absent", ""), std::invalid_argument);
+}
+
+TEST_F(jwt, C105_only_text_and_integers_tell_callers_apart) {
+  const struct {
+    const char* value;
+    maybe expected;
+  } rows[] = {
+      {R"("alice")", "alice"},
+      {R"("a\u00e9\"\\ b")", "a\u00e9\"\\ b"},
+      {"42", "42"},
+      {"-7", "-7"},
+      {"0", "0"},
+      {"9223372036854775807", "9223372036854775807"},
+      {"99999999999999999999", std::nullopt},
+      {R"("")", std::nullopt},
+      {"null", std::nullopt},
+      {"true", std::nullopt},
+      {"1.0", std::nullopt},
+      {"1e3", std::nullopt},
+      {R"(["alice"])", std::nullopt},
+      {R"({"name":"alice"})", std::nullopt},
+      {R"("a","sub":"b")", std::nullopt},
+      {R"("a","s\u0075b":"a")", std::nullopt},
+      {R"("alice","iat":1,"iat":2)", std::nullopt},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(claim(payload(R"("sub":)" + std::string{row.value})), row.expected) << row.value;
+  }
+  EXPECT_EQ(claim(payload(R"("name":"alice")")), std::nullopt);
+  EXPECT_EQ(claim(payload(R"("Sub":"alice")")), std::nullopt);
+}
+
+TEST_F(jwt, C105_the_name_of_a_claim_is_one_member_whatever_it_contains) {
+  const std::string both = R"("https://example.com/tenant":"a","x":{"y":"b"},"x.y":"c","/x/y":"d")";
+  EXPECT_EQ(claim(payload(both), "https://example.com/tenant"), "a");
+  EXPECT_EQ(claim(payload(both), "x.y"), "c");
+  EXPECT_EQ(claim(payload(both), "/x/y"), "d");
+  EXPECT_EQ(claim(payload(both), "x"), std::nullopt);
+}
+
+TEST_F(jwt, A04_kid_picks_the_key_of_a_set) {
+  const auto named = [](const char* kid, const signer& by, std::string_view algorithm) {
+    return by.token(algorithm,
+                    R"({"alg":")" + std::string{algorithm} + R"(","kid":")" + kid + "\"}",
+                    payload(alice));
+  };
+  const jwt_settings several = with(R"({"keys":[)" + rsa_signer().jwk(R"("kid":"a","use":"sig",)") +
+                                    "," + other_rsa_signer().jwk(R"("kid":"b","alg":"RS384",)") +
+                                    "," + ec_signer().jwk(R"("kid":"c",)") + "," +
+                                    other_rsa_signer().jwk(R"("kid":"d","use":"enc",)") + "]}");
+  EXPECT_EQ(subject(several, named("a", rsa_signer(), "RS256")), "alice");
+  EXPECT_EQ(subject(several, named("b", other_rsa_signer(), "RS384")), "alice");
+  EXPECT_EQ(subject(several, named("c", ec_signer(), "ES256")), "alice");
+  EXPECT_EQ(subject(several, named("b", other_rsa_signer(), "RS256")), std::nullopt);
+  EXPECT_EQ(subject(several, named("a", other_rsa_signer(), "RS256")), std::nullopt);
+  EXPECT_EQ(subject(several, named("d", other_rsa_signer(), "RS256")), std::nullopt);
+  EXPECT_EQ(subject(several, named("e", rsa_signer(), "RS256")), std::nullopt);
+  EXPECT_EQ(subject(several, named("", rsa_signer(), "RS256")), std::nullopt);
+  EXPECT_EQ(subject(several, rsa_signer().token("RS256", payload(alice))), std::nullopt);
+
+  const jwt_settings one = with(R"({"keys":[)" + rsa_signer().jwk(R"("kid":"a",)") + "]}");
+  EXPECT_EQ(subject(one, named("a", rsa_signer(), "RS256")), "alice");
+  EXPECT_EQ(subject(one, named("b", rsa_signer(), "RS256")), std::nullopt);
+  EXPECT_EQ(subject(one, rsa_signer().token("RS256", payload(alice))), "alice");
+  EXPECT_EQ(subject(with(rsa_signer().public_pem()), named("any", rsa_signer(), "RS256")), "alice");
+}
+
+TEST_F(jwt, many_threads_ask_at_once) {
+  const jwt_verifier verifier{with(ec_signer().public_pem()), clock};
+  const std::string good = ec_signer().token("ES256", payload(alice));
+  const std::string bad = ec_signer().token("ES256", payload(alice, -600));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int each = 0; each < 4; ++each) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        if (verifier.claim_of(good, "sub") != "alice") ++wrong;
+        if (verifier.claim_of(bad, "sub")) ++wrong;
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -47,16 +47,18 @@ struct policy_settings {
   std::string name;                 ///< Label in metrics and logs.
   std::optional<scope_rule> scope;  ///< Obligatory: whose key it is.
   std::vector<std::string> methods{"POST", "PATCH"};
-  key_demand key = key_demand::optional;
-  callonce::key_syntax key_syntax = key_syntax::automatic;
   std::string key_header = "Idempotency-Key";
+  fingerprint_rule fingerprint;
+  callonce::key_syntax key_syntax = key_syntax::automatic;
+  key_demand key = key_demand::optional;
   callonce::key_format key_format = key_format::any;
   callonce::key_time key_time = key_time::off;
+  key_identity key_per = key_identity::principal;
+  effect_class effects = effect_class::opaque;
+  callonce::store_down store_down = store_down::fail_closed;
+  bool echo_key = false;  ///< Every answer to a request with a key carries it.
   /// How far a client's clock may be wrong where keys are dated.
   std::chrono::milliseconds key_skew{std::chrono::minutes{5}};
-  key_identity key_per = key_identity::principal;
-  fingerprint_rule fingerprint;
-  effect_class effects = effect_class::opaque;
 
   std::chrono::milliseconds lease{std::chrono::seconds{60}};
   /// The client's answer, counted from the won claim; below the lease, so that a crashed owner's
@@ -75,18 +77,16 @@ struct policy_settings {
   std::uint64_t response_body_max = std::uint64_t{1} << 20;
   std::uint64_t request_body_max = std::uint64_t{64} << 20;
 
-  int on_mismatch = 422;       ///< 422, 400 or 409.
-  int on_in_progress = 409;    ///< 409 or 425.
-  bool park_on_lapse = false;  ///< A lapsed lease parks instead of being taken over.
-  /// A lapsed claim of so many attempts is parked too; 0: no bound.
+  int on_mismatch = 422;     ///< 422, 400 or 409.
+  int on_in_progress = 409;  ///< 409 or 425.
+  /// A lapsed claim of so many attempts is parked; 0: no bound.
   std::uint32_t max_attempts = 0;
-  callonce::store_down store_down = store_down::fail_closed;
+  bool park_on_lapse = false;  ///< A lapsed lease parks instead of being taken over.
   /// Status, or class as its hundreds digit (5 for 5xx), to what is done with it.
   std::map<int, outcome_rule> outcome;
   std::vector<std::string> replay_headers_drop{"Set-Cookie", "WWW-Authenticate",
                                                "Authentication-Info"};
   problem_form problems;  ///< How callonce's own answers are written.
-  bool echo_key = false;  ///< Every answer to a request with a key carries it.
 };
 
 /// What the engine must know of a route before it runs anything. Shortest lease: 2 s, since the

@@ -27,7 +27,7 @@ class run : public std::enable_shared_from_this<run> {
   run(identity of, fingerprint asked_for, std::shared_ptr<const policy> under,
       std::shared_ptr<const handler> does, std::shared_ptr<const request> what)
       : id(std::move(of)),
-        asks(asked_for),
+        asks(std::move(asked_for)),
         by(std::move(under)),
         work(std::move(does)),
         asked(std::move(what)) {}
