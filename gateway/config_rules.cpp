@@ -19,6 +19,7 @@ class judge {
 
   void whole() {
     scope();
+    tokens();
     listeners();
     upstreams();
     shapes();
@@ -54,6 +55,17 @@ class judge {
       blame(line,
             "scope.jwt_key: is missing: a jwt: scope needs the file of the key that proves "
             "tokens, as PEM or JWKS");
+    }
+  }
+
+  void tokens() {
+    if (wants_tokens(of_)) return;
+    for (const char* key : {"jwt_key", "jwt_algorithm", "jwt_issuer", "jwt_audience"}) {
+      const unsigned line = line_of(of_.origins, std::string{"scope."} + key);
+      if (line == 0) continue;
+      warn(line, std::string{"scope."} + key +
+                     ": no scope asks for a claim, so tokens are not looked at: write from = "
+                     "\"jwt:sub\", or remove it");
     }
   }
 

@@ -348,6 +348,8 @@ const std::vector<warned_row> warned_rows{
     {"memory_store", with("[store]\nurl = \"memory:\"\n"), "c.toml:5: store.url", "development"},
     {"shared_scope", "upstream = \"http://a\"\n[scope]\nfrom = \"shared\"\n",
      "c.toml:3: scope.from", "read each other's answers"},
+    {"unused_token_key", with("jwt_issuer = \"https://id.example\"\n"),
+     "c.toml:4: scope.jwt_issuer", "tokens are not looked at"},
     {"opaque_timeout", with("[defaults]\nlease = \"5s\"\n"), "c.toml:5: defaults: timeout 50s",
      "beyond lease 5s"},
     {"opaque_timeout_of_route",
