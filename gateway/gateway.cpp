@@ -285,7 +285,7 @@ class gateway::state {
 };
 
 gateway::gateway(configuration of, const log& lines, start_options with, environment& in)
-    : state_(std::make_unique<state>(std::move(of), lines, with, in)) {}
+    : state_(std::make_unique<state>(std::move(of), lines, std::move(with), in)) {}
 
 gateway::~gateway() = default;
 
