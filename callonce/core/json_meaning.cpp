@@ -23,7 +23,7 @@ std::string text_value(std::string_view text) {
   return made.append(text);
 }
 
-// An exponent that fits with room for the digits that are moved into it.
+// The parser takes no exponent beyond 32 bits; this leaves room for the digits moved into it.
 constexpr std::size_t exponent_digits_max = 17;
 
 std::optional<std::int64_t> exponent_in(std::string_view text) {
@@ -223,6 +223,7 @@ std::optional<std::string> json_meaning(std::string_view text,
                                         std::span<const std::string> fields) {
   std::vector<std::string> names{fields.begin(), fields.end()};
   std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   std::vector<chosen_field> wanted{names.begin(), names.end()};
   const std::optional<builder> done = read(text, &wanted);
   if (!done || !done->is_object()) return std::nullopt;

@@ -85,6 +85,8 @@ TEST(JsonMeaning, WhatHasNoOneMeaningHasNone) {
       R"({"a":1,"\u0061":2})",
       R"([{"x":{"b":1,"c":2,"b":3}}])",
       "1e123456789012345678",
+      "1e2147483648",
+      "0e9999999999",
       std::string(65, '[') + std::string(65, ']'),
       std::string(json_bytes_max, '['),
       std::string(json_bytes_max + 1, ' '),
@@ -121,6 +123,8 @@ TEST(JsonMeaning, F15ChosenFieldsCountAlone) {
   EXPECT_NE(first, of(R"({"method":"pay","params.amount":1})"));
   const std::vector<std::string> reversed{"method", "params.amount"};
   EXPECT_EQ(first, json_meaning(R"({"method":"pay","params":{"amount":1}})", reversed));
+  const std::vector<std::string> twice{"method", "params.amount", "method"};
+  EXPECT_EQ(first, json_meaning(R"({"method":"pay","params":{"amount":1}})", twice));
   EXPECT_FALSE(of("[1]"));
   EXPECT_FALSE(of(R"({"method":"a","other":{"x":1,"x":2}})"));
 }
