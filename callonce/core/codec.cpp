@@ -1,10 +1,15 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <memory>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <zstd.h>
 
 #include <callonce/core/codec.hpp>
+#include <callonce/core/replay.hpp>
 
 namespace callonce {
 namespace {
@@ -89,6 +94,41 @@ std::optional<std::string> decompress(std::string_view bytes, std::uint64_t size
   return whole;
 }
 
+bool is_token(std::string_view name) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  const auto fits = [&](char each) {
+    return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') ||
+           (each >= 'a' && each <= 'z') || marks.find(each) != std::string_view::npos;
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits);
+}
+
+// A line break in a value would be the beginning of another field.
+bool is_field_value(std::string_view value) {
+  return std::none_of(value.begin(), value.end(), [](char each) {
+    const auto byte = static_cast<unsigned char>(each);
+    return (byte < 0x20 && each != '\t') || byte == 0x7F;
+  });
+}
+
+std::optional<header_list> lines_of_json(std::string_view text) {
+  boost::system::error_code fault;
+  const boost::json::value whole = boost::json::parse(text, fault);
+  if (fault || !whole.is_array()) return std::nullopt;
+  header_list lines;
+  for (const boost::json::value& each : whole.get_array()) {
+    const boost::json::array* pair = each.if_array();
+    if (pair == nullptr || pair->size() != 2) return std::nullopt;
+    const boost::json::string* name = (*pair)[0].if_string();
+    const boost::json::string* value = (*pair)[1].if_string();
+    if (name == nullptr || value == nullptr) return std::nullopt;
+    if (!is_token({name->data(), name->size()})) return std::nullopt;
+    if (!is_field_value({value->data(), value->size()})) return std::nullopt;
+    lines.add(std::string{name->data(), name->size()}, std::string{value->data(), value->size()});
+  }
+  return lines;
+}
+
 bool same(std::string_view stored, const std::array<char, checksum_bytes>& computed) {
   return stored == std::string_view{computed.data(), computed.size()};
 }
@@ -164,6 +204,17 @@ result<stored_answer> decode_answer(std::string_view head, std::optional<std::st
   }
   if (!whole || !same(body_checksum, checksum(*whole))) return errc::corrupt;
   answer.body = body_bytes{*std::move(whole)};
+  return answer;
+}
+
+result<stored_answer> decode_plain_answer(int status, std::string_view headers,
+                                          std::optional<std::string_view> body,
+                                          body_omitted omitted) {
+  const std::optional<header_list> lines = lines_of_json(headers);
+  if (!lines || status < 200 || status > 599) return errc::corrupt;
+  const response whole{status, *lines, body_bytes{std::string{body.value_or("")}}};
+  stored_answer answer = freeze(whole, {}, std::numeric_limits<std::uint64_t>::max());
+  answer.omitted = !body && omitted == body_omitted::none ? body_omitted::expired : omitted;
   return answer;
 }
 

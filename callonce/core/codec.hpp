@@ -30,4 +30,13 @@ std::string encode_head(const stored_answer& answer, body_coding coding = body_c
 [[nodiscard]] result<stored_answer> decode_answer(std::string_view head,
                                                   std::optional<std::string_view> body);
 
+/// An answer that an application has written through SQL, in its own transaction: `headers` is a
+/// JSON array of [name, value], of which is kept what `freeze` keeps; `body` is absent when the
+/// store dropped it.
+/// Errors: corrupt, for what no HTTP answer can be: a status outside 200 to 599, other JSON, a name
+/// that is no token, a value with control characters.
+[[nodiscard]] result<stored_answer> decode_plain_answer(int status, std::string_view headers,
+                                                        std::optional<std::string_view> body,
+                                                        body_omitted omitted);
+
 }  // namespace callonce

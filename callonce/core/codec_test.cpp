@@ -179,5 +179,49 @@ TEST(Codec, R17TrailersAreKept) {
   EXPECT_EQ(read->trailers, answer.trailers);
 }
 
+TEST(Codec, AnAnswerWrittenThroughSqlReadsAsAnyOther) {
+  const auto read = decode_plain_answer(
+      201, R"([["Content-Type","application/json"],["X-A","1"],["Location","/o/1"],["X-A","\u00e9"]])",
+      "\0\xFF{}"s, body_omitted::none);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->status, 201);
+  EXPECT_EQ(read->headers.size(), 4U);
+  EXPECT_EQ(read->headers.count("X-A"), 2U);
+  EXPECT_EQ(read->resource, "/o/1");
+  EXPECT_EQ(read->body.text(), "\0\xFF{}"s);
+  EXPECT_EQ(read->omitted, body_omitted::none);
+}
+
+TEST(Codec, AnAnswerWrittenThroughSqlKeepsOnlyWhatIsStored) {
+  const auto read = decode_plain_answer(
+      200,
+      R"([["Connection","X-Hop"],["X-Hop","1"],["Content-Length","999"],["Transfer-Encoding","chunked"],
+          ["Idempotent-Replayed","true"],["Idempotency-Claim","secret"],["Date","now"],["X-B","1"]])",
+      "", body_omitted::none);
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->headers.size(), 1U);
+  EXPECT_EQ(read->headers.begin()->name, "X-B");
+}
+
+TEST(Codec, AnAnswerWrittenThroughSqlWhoseBodyIsGone) {
+  EXPECT_EQ(decode_plain_answer(200, "[]", std::nullopt, body_omitted::none)->omitted,
+            body_omitted::expired);
+  EXPECT_EQ(decode_plain_answer(200, "[]", "", body_omitted::cap)->omitted, body_omitted::cap);
+  EXPECT_EQ(decode_plain_answer(204, "[]", "", body_omitted::none)->omitted, body_omitted::none);
+}
+
+TEST(Codec, WhatNoHttpAnswerCanBeIsCorrupt) {
+  for (const char* headers :
+       {"", "{}", "null", "[1]", R"([["A"]])", R"([["A","b","c"]])", R"([["A",1]])", R"([["","x"]])",
+        R"([["A B","x"]])", R"([["A:","x"]])", R"([["A","x\r\nB: y"]])", R"([["A","x\u0000"]])",
+        R"([["A\n","x"]])", R"([["A","\u007f"]])", R"([["A","b"]] trailing)"}) {
+    expect_corrupt(decode_plain_answer(200, headers, "", body_omitted::none), headers);
+  }
+  for (const int status : {-1, 0, 100, 199, 600, 99999}) {
+    expect_corrupt(decode_plain_answer(status, "[]", "", body_omitted::none),
+                   std::to_string(status));
+  }
+}
+
 }  // namespace
 }  // namespace callonce

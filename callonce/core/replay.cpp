@@ -19,9 +19,11 @@ constexpr std::array<std::string_view, 10> hop_by_hop{"Connection",        "Keep
                                                       "Transfer-Encoding", "Proxy-Authenticate",
                                                       "HTTP2-Settings",    "Proxy-Authorization"};
 
-constexpr std::array<std::string_view, 5> steering{"Idempotent-Replayed", "Idempotency-Outcome",
-                                                   "Idempotency-Resource", "Idempotency-Recorded",
-                                                   "Idempotency-Unprotected"};
+// What callonce says and is told; a claim's handle is for the application alone.
+constexpr std::array<std::string_view, 7> steering{
+    "Idempotent-Replayed",  "Idempotency-Outcome",     "Idempotency-Resource",
+    "Idempotency-Recorded", "Idempotency-Unprotected", "Idempotency-Claim",
+    "Idempotency-Attempt"};
 
 // True of the first exchange only: its moment, its hops, its quota, its trace.
 constexpr std::array<std::string_view, 9> of_one_exchange{
