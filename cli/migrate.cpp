@@ -41,7 +41,8 @@ int migrate(const options& asked) {
   }
 }
 
-constexpr const char* footer = R"(Makes the schema `callonce` in the application's own database, or brings it up to
+constexpr const char* footer =
+    R"(Makes the schema `callonce` in the application's own database, or brings it up to
 date, so that an application can complete a key in its own transaction. Running it
 again does nothing, two at once are safe. Gateways refuse tables of another version.
 

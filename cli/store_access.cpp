@@ -31,8 +31,9 @@ void add_store_options(CLI::App& verb, store_options& into) {
   CLI::Option* config =
       verb.add_option("--config", into.config, "The gateway's configuration file");
   config->type_name("FILE");
-  verb.add_option("--store", into.store,
-                  "The store itself, instead of a file: sqlite:PATH or postgres://USER@HOST/DATABASE")
+  verb.add_option(
+          "--store", into.store,
+          "The store itself, instead of a file: sqlite:PATH or postgres://USER@HOST/DATABASE")
       ->type_name("URL")
       ->excludes(config);
 }

@@ -107,8 +107,8 @@ std::string set_store(place in, const setting_value& given) {
   const std::string* text = as_text(given);
   constexpr std::string_view sqlite = "sqlite:";
   store_settings& store = in.whole.store;
-  const bool server = text != nullptr &&
-                      (text->starts_with("postgres://") || text->starts_with("postgresql://"));
+  const bool server =
+      text != nullptr && (text->starts_with("postgres://") || text->starts_with("postgresql://"));
   const bool file = text != nullptr && text->starts_with(sqlite) && text->size() > sqlite.size();
   const bool memory = text != nullptr && *text == "memory:";
   if (!server && !file && !memory) {

@@ -181,7 +181,8 @@ TEST(Codec, R17TrailersAreKept) {
 
 TEST(Codec, AnAnswerWrittenThroughSqlReadsAsAnyOther) {
   const auto read = decode_plain_answer(
-      201, R"([["Content-Type","application/json"],["X-A","1"],["Location","/o/1"],["X-A","\u00e9"]])",
+      201,
+      R"([["Content-Type","application/json"],["X-A","1"],["Location","/o/1"],["X-A","\u00e9"]])",
       "\0\xFF{}"s, body_omitted::none);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->status, 201);
@@ -212,9 +213,10 @@ TEST(Codec, AnAnswerWrittenThroughSqlWhoseBodyIsGone) {
 
 TEST(Codec, WhatNoHttpAnswerCanBeIsCorrupt) {
   for (const char* headers :
-       {"", "{}", "null", "[1]", R"([["A"]])", R"([["A","b","c"]])", R"([["A",1]])", R"([["","x"]])",
-        R"([["A B","x"]])", R"([["A:","x"]])", R"([["A","x\r\nB: y"]])", R"([["A","x\u0000"]])",
-        R"([["A\n","x"]])", R"([["A","\u007f"]])", R"([["A","b"]] trailing)"}) {
+       {"", "{}", "null", "[1]", R"([["A"]])", R"([["A","b","c"]])", R"([["A",1]])",
+        R"([["","x"]])", R"([["A B","x"]])", R"([["A:","x"]])", R"([["A","x\r\nB: y"]])",
+        R"([["A","x\u0000"]])", R"([["A\n","x"]])", R"([["A","\u007f"]])",
+        R"([["A","b"]] trailing)"}) {
     expect_corrupt(decode_plain_answer(200, headers, "", body_omitted::none), headers);
   }
   for (const int status : {-1, 0, 100, 199, 600, 99999}) {

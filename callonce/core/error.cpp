@@ -19,6 +19,12 @@ class category_type final : public boost::system::error_category {
         return "the record's content cannot be trusted";
       case errc::misconfigured:
         return "the store cannot be used safely as it is set up";
+      case errc::claim_lost:
+        return "the claim is lost; the transaction must be rolled back";
+      case errc::already_completed:
+        return "this claim has completed its record already; the effect must not be repeated";
+      case errc::no_transaction:
+        return "no transaction is open in which the effect could be";
     }
     return "unknown fault";
   }

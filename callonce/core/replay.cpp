@@ -36,6 +36,11 @@ constexpr std::array<std::string_view, 14> never_in_trailers{
     "Set-Cookie",       "Authorization",   "Cache-Control",    "Location",      "Date",
     "WWW-Authenticate", "Idempotency-Key", "Retry-After",      "Vary"};
 
+bool is_named(std::span<const std::string> names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& each) { return same_name(each, name); });
+}
+
 bool is_rate_limit(std::string_view name) {
   constexpr std::string_view prefix = "RateLimit";
   return name.size() >= prefix.size() && same_name(name.substr(0, prefix.size()), prefix);
@@ -75,9 +80,8 @@ stored_answer freeze(const response& answer, std::span<const std::string> droppe
   made.headers = answer.headers();
   strip_for_client(made.headers);
   made.headers.keep_if([&](const field& line) {
-    const auto named = [&](const std::string& name) { return same_name(name, line.name); };
     return !is_one_of(of_one_exchange, line.name) && !is_rate_limit(line.name) &&
-           std::none_of(dropped.begin(), dropped.end(), named);
+           !is_named(dropped, line.name);
   });
   const std::string* resource = answer.headers().find("Idempotency-Resource");
   if (resource == nullptr) resource = answer.headers().find("Location");
@@ -93,9 +97,10 @@ stored_answer freeze(const response& answer, std::span<const std::string> droppe
   return made;
 }
 
-response thaw(const stored_answer& answer, bool mark) {
+response thaw(const stored_answer& answer, bool mark, std::span<const std::string> dropped) {
   response made{answer.status, answer.headers, answer.body};
   made.trailers() = answer.trailers;
+  made.headers().keep_if([&](const field& line) { return !is_named(dropped, line.name); });
   if (mark) made.headers().add(std::string{replayed_field}, "true");
   return made;
 }

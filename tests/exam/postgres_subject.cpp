@@ -1,10 +1,11 @@
-#include "subjects.hpp"
-
 #include <map>
+
+#include <tests/support/postgres_server.hpp>
 
 #include <callonce/stores/postgres/migrate.hpp>
 #include <callonce/stores/postgres/store.hpp>
-#include <tests/support/postgres_server.hpp>
+
+#include "subjects.hpp"
 
 namespace callonce::exam {
 namespace {

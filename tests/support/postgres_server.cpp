@@ -1,5 +1,3 @@
-#include <tests/support/postgres_server.hpp>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <tests/support/postgres_server.hpp>
 #include <unistd.h>
 
 namespace callonce::tests {
@@ -120,10 +119,9 @@ postgres_server& postgres_server::shared() {
 
 void postgres_server::initialize(const std::vector<std::string>& settings) {
   const auto log = folder_ / "initdb.log";
-  const pid_t made =
-      start_program({programs() / "initdb", "-D", folder_ / "data", "-A", "trust", "-U", "postgres",
-                     "--no-sync", "-E", "UTF8", "--locale=C"},
-                    log);
+  const pid_t made = start_program({programs() / "initdb", "-D", folder_ / "data", "-A", "trust",
+                                    "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C"},
+                                   log);
   if (wait_for(made) != 0) throw std::runtime_error{"initdb failed: " + tail_of(log)};
   std::ofstream more{folder_ / "data" / "postgresql.conf", std::ios::app};
   more << "listen_addresses = '127.0.0.1'\n"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include <callonce/core/codec.hpp>
 #include <callonce/stores/postgres/batch.hpp>
+#include <callonce/stores/postgres/written_answer.hpp>
 
 namespace callonce::postgres::detail {
 namespace {
@@ -23,18 +23,6 @@ constexpr const char* claim_sql =
     "select * from callonce.claim_batch($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], "
     "$5::bytea[], $6::uuid[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], "
     "$11::boolean[], $12::text[], $13::integer[])";
-
-// An answer as its columns hold it.
-struct written_answer {
-  explicit written_answer(const stored_answer& from)
-      : small(compress_body(from)),
-        head(encode_head(from, small ? body_coding::zstd : body_coding::plain)),
-        body(small ? std::string_view{*small} : from.body.text()) {}
-
-  std::optional<std::string> small;
-  std::string head;
-  std::string_view body;  // Empty: there is none.
-};
 
 // Adds one operation to the arrays of callonce.write_batch.
 struct write_columns {
@@ -334,6 +322,7 @@ outcome batch::write_met(std::size_t place, found_row& met, moment now) {
   if (met.exists) made.current = *std::move(met.current);
   const record* found = made.current ? &*made.current : nullptr;
   made.verdict = std::visit(rule_of_write{found, now}, of_[place]->what).verdict;
+  made.already = made.verdict == write_verdict::done;
   return reply{std::move(made)};
 }
 

@@ -18,12 +18,14 @@ class question {
   }
 
   message& add(const std::string& term, const std::string& type) {
-    asked_.sql += " and " + term + " $" + std::to_string(asked_.parameters.size() + 1) + "::" + type;
+    asked_.sql +=
+        " and " + term + " $" + std::to_string(asked_.parameters.size() + 1) + "::" + type;
     return asked_;
   }
 
   message finish(std::size_t limit) && {
-    asked_.sql += " order by id limit $" + std::to_string(asked_.parameters.size() + 1) + "::bigint";
+    asked_.sql +=
+        " order by id limit $" + std::to_string(asked_.parameters.size() + 1) + "::bigint";
     asked_.with_number(static_cast<std::int64_t>(limit));
     return std::move(asked_);
   }
@@ -120,8 +122,9 @@ result<record_page> desk::read_page(const record_filter& which) {
 
 // What a crash forgets of it is done again: it need not wait for the disk.
 result<purge_reply> desk::purge_some(std::size_t limit) {
-  message some{"select last, seen::bigint, bodies::bigint, records::bigint, parked::bigint from "
-               "callonce.purge_some($1::bigint, $2::bigint::integer)"};
+  message some{
+      "select last, seen::bigint, bodies::bigint, records::bigint, parked::bigint from "
+      "callonce.purge_some($1::bigint, $2::bigint::integer)"};
   some.with_number(purged_to_).with_number(static_cast<std::int64_t>(limit));
   const std::array all{message{"begin isolation level read committed read write"},
                        message{"set local synchronous_commit = off"}, some, message{"commit"}};

@@ -97,14 +97,14 @@ void lane_connection::ask_again(std::span<const group_commit::operation* const> 
 group_commit::connection::results lane_connection::explain(const round_trip& said,
                                                            std::size_t operations) {
   const std::string_view fault = said.fault();
-  // Without a code the connection has gone, and everything was sent, COMMIT too; a warning says that
-  // the commit may be known to this server alone.
+  // Without a code the connection has gone, and everything was sent, COMMIT too; a warning says
+  // that the commit may be known to this server alone.
   const bool silent = !said.complete && !is_class(fault, "25") && !is_class(fault, "57");
   if (silent || said.warned || is_class(fault, "08") || fault == "40003") {
     return batch_fault::in_doubt;
   }
-  // A server that is being stopped or was never a primary has committed nothing it refused; one that
-  // was asked too often (statement_timeout) neither.
+  // A server that is being stopped or was never a primary has committed nothing it refused; one
+  // that was asked too often (statement_timeout) neither.
   if (is_class(fault, "25") || is_class(fault, "57")) return batch_fault::not_applied;
   // Out of disk, memory or connections: all share it, and the callers hear it at once.
   if (is_class(fault, "53") || is_class(fault, "58")) return all(operations, errc::unavailable);

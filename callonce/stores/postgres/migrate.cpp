@@ -55,8 +55,8 @@ std::string laid_out(const char* sql, unsigned partitions) {
 
 std::string step_sql(const detail::migration& step, unsigned partitions) {
   return laid_out(step.sql, partitions) +
-         "\ninsert into callonce.migrations (number, name) values (" +
-         std::to_string(step.number) + ", '" + step.name + "');\n";
+         "\ninsert into callonce.migrations (number, name) values (" + std::to_string(step.number) +
+         ", '" + step.name + "');\n";
 }
 
 std::string quoted(std::string_view text, char mark) {
@@ -80,6 +80,7 @@ std::string grants(const migrate_options& with) {
     const std::string role = quoted(with.application_role, '"');
     made += make_role(with.application_role) + "grant usage on schema callonce to " + role +
             ";\ngrant execute on function callonce.hold, callonce.status,\n"
+            "  callonce.complete_encoded, "
             "  callonce.complete(text, integer, json, bytea, boolean),\n"
             "  callonce.complete(text, integer, json, text, boolean) to " +
             role + ";\n";
@@ -132,9 +133,10 @@ class migration_run {
 
 migrate_reply migrate_once(migration_run& over, const migrate_options& with) {
   const auto known = detail::known_migrations();
-  over.run("begin isolation level read committed read write;\nset local search_path = "
-           "pg_catalog, pg_temp;\nset local client_min_messages = warning;\n" +
-           std::string{begin_sql});
+  over.run(
+      "begin isolation level read committed read write;\nset local search_path = "
+      "pg_catalog, pg_temp;\nset local client_min_messages = warning;\n" +
+      std::string{begin_sql});
   migrate_reply made;
   made.version = over.version();
   if (made.version > known.back().number) {

@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ON CONFLICT on partitioned tables, procedures' row triggers and SKIP LOCKED are all there since 11;
-// older ones than this are out of support.
+// ON CONFLICT on partitioned tables, procedures' row triggers and SKIP LOCKED are all there since
+// 11; older ones than this are out of support.
 constexpr std::int64_t oldest_version = 130000;
 
 constexpr const char* ask_settings =
@@ -105,9 +105,10 @@ void expect_schema(session& over, steady_time until) {
   constexpr std::string_view no_such_table = "42P01";
   constexpr std::string_view no_such_schema = "3F000";
   constexpr std::string_view not_allowed = "42501";
-  const round_trip said = over.ask("select coalesce(max(number), 0)::bigint from "
-                                   "callonce.migrations",
-                                   until);
+  const round_trip said = over.ask(
+      "select coalesce(max(number), 0)::bigint from "
+      "callonce.migrations",
+      until);
   const std::string_view fault = said.fault();
   if (fault == no_such_table || fault == no_such_schema) {
     throw misconfigured{"the database has no tables of callonce: run callonce migrate"};

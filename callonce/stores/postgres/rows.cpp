@@ -129,11 +129,10 @@ result<record> read_record(const table& from, int row, int first, const identity
   scope_hash scope_read;
   const std::string_view key_read = in.bytes(column::key);
   const std::int64_t state_read = in.integer(column::state);
-  const bool whole = in.copy(column::scope, scope_read) &&
-                     in.copy(column::fingerprint, into.fingerprint.value) &&
-                     in.copy(column::claim, into.claim_id) && is_state(state_read) &&
-                     !key_read.empty() && key_read.size() <= callonce::key::bytes_max &&
-                     in.integer(column::attempt) > 0;
+  const bool whole =
+      in.copy(column::scope, scope_read) && in.copy(column::fingerprint, into.fingerprint.value) &&
+      in.copy(column::claim, into.claim_id) && is_state(state_read) && !key_read.empty() &&
+      key_read.size() <= callonce::key::bytes_max && in.integer(column::attempt) > 0;
   if (!whole) return errc::corrupt;
   // Told apart before anything is believed: two keys under one index are a fault, never a match.
   if (wanted != nullptr && (key_read != wanted->key().bytes() || scope_read != wanted->scope())) {

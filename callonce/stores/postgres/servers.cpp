@@ -60,7 +60,8 @@ std::vector<server> servers_of(const std::string& url) {
   const std::size_t count = std::max(hosts.size(), addresses.size());
   const auto fits = [&](const auto& list) { return list.size() == 1 || list.size() == count; };
   if (!fits(hosts) || !fits(addresses) || !fits(ports)) {
-    throw misconfigured{"the connection string names more ports than hosts, or the other way round"};
+    throw misconfigured{
+        "the connection string names more ports than hosts, or the other way round"};
   }
 
   std::vector<server> made;

@@ -154,9 +154,8 @@ bool session::send(std::span<const message> statements) {
       lengths.push_back(parameter ? static_cast<int>(parameter->size()) : 0);
     }
     formats.assign(values.size(), 1);
-    const int sent =
-        PQsendQueryParams(over_, each.sql.c_str(), static_cast<int>(values.size()), nullptr,
-                          values.data(), lengths.data(), formats.data(), 1);
+    const int sent = PQsendQueryParams(over_, each.sql.c_str(), static_cast<int>(values.size()),
+                                       nullptr, values.data(), lengths.data(), formats.data(), 1);
     if (sent != 1) return false;
   }
   return PQpipelineSync(over_) == 1;

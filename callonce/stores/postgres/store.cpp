@@ -29,8 +29,9 @@ round_trip run_errand(detail::place& where, std::chrono::milliseconds patience,
   const std::unique_ptr<detail::session> over = where.insist(until);
   round_trip said = over->ask(statements, until);
   if (!said.complete || !said.fault().empty()) {
-    throw misconfigured{"the identity rules cannot be read or written: may this role use the "
-                        "schema callonce?"};
+    throw misconfigured{
+        "the identity rules cannot be read or written: may this role use the "
+        "schema callonce?"};
   }
   return said;
 }

@@ -1,9 +1,9 @@
 #include <sqlite3.h>
 
 #include <callonce/core/digest.hpp>
+#include <callonce/stores/group_commit/pause.hpp>
 #include <callonce/stores/sqlite/database.hpp>
 #include <callonce/stores/sqlite/misconfigured.hpp>
-#include <callonce/stores/group_commit/pause.hpp>
 
 namespace callonce::sqlite::detail {
 namespace {

@@ -87,6 +87,40 @@ create constraint trigger promise after update on callonce.record
   when (new.held and new.state in (1, 4))
   execute function callonce.check_promise();
 
+-- Outside a transaction that has written something, the effect cannot be in it.
+create function callonce.expect_effect() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if pg_current_xact_id_if_assigned() is null then
+    raise exception 'callonce: no transaction with a write is open'
+      using errcode = 'ID003',
+            hint = 'BEGIN, write the effect, then complete; or say no_effect => true.';
+  end if;
+end $$;
+
+-- Completes the record under its claim, or fails the transaction.
+create function callonce.finish(claim text, out id bigint, out response_body_max bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  wanted record;
+  wall constant bigint := callonce.wall_clock();
+begin
+  select * into wanted from callonce.read_handle(claim);
+  update callonce.record r
+     set state = 2, completed_at_ms = wall, body_until_ms = wall + r.retention_ms,
+         expires_at_ms = wall + greatest(r.key_retention_ms, r.retention_ms)
+   where r.key_index = wanted.key_index and r.claim_id = wanted.claim_id
+     and r.attempt = wanted.attempt and r.state in (1, 4)
+  returning r.id, r.response_body_max into finish.id, finish.response_body_max;
+  if not found then
+    perform callonce.refuse(wanted.key_index, wanted.attempt, wanted.claim_id);
+  end if;
+end $$;
+
 -- Completes the record with the answer of the caller's own transaction. `headers` is a JSON array
 -- of [name, value]; a body beyond the record's cap is not kept. `no_effect` says that nothing else
 -- is in the transaction on purpose.
@@ -98,15 +132,12 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  wanted record;
   done record;
+  beyond boolean;
   whole constant bytea := coalesce(body, '');
-  wall constant bigint := callonce.wall_clock();
 begin
-  if not coalesce(no_effect, false) and pg_current_xact_id_if_assigned() is null then
-    raise exception 'callonce: no transaction with a write is open'
-      using errcode = 'ID003',
-            hint = 'BEGIN, write the effect, then complete; or say no_effect => true.';
+  if not coalesce(no_effect, false) then
+    perform callonce.expect_effect();
   end if;
   if status is null or status < 200 or status > 599 then
     raise exception 'callonce: status must be 200 to 599'
@@ -123,19 +154,25 @@ begin
       using errcode = 'invalid_parameter_value';
   end if;
 
-  select * into wanted from callonce.read_handle(claim);
-  update callonce.record r
-     set state = 2, completed_at_ms = wall, body_until_ms = wall + r.retention_ms,
-         expires_at_ms = wall + greatest(r.key_retention_ms, r.retention_ms)
-   where r.key_index = wanted.key_index and r.claim_id = wanted.claim_id
-     and r.attempt = wanted.attempt and r.state in (1, 4)
-  returning r.id, length(whole) > r.response_body_max as beyond into done;
-  if not found then
-    perform callonce.refuse(wanted.key_index, wanted.attempt, wanted.claim_id);
-  end if;
+  select * into done from callonce.finish(claim);
+  beyond := length(whole) > done.response_body_max;
   insert into callonce.answer (id, form, status, omitted, headers, body)
-  values (done.id, 0, complete.status, case when done.beyond then 1 else 0 end,
-          coalesce(headers, '[]')::text, case when done.beyond then '' else whole end);
+  values (done.id, 0, complete.status, case when beyond then 1 else 0 end,
+          coalesce(headers, '[]')::text, case when beyond then '' else whole end);
+end $$;
+
+-- The same for an answer that callonce's own library has encoded.
+create function callonce.complete_encoded(claim text, head bytea, body bytea) returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  done record;
+begin
+  perform callonce.expect_effect();
+  select * into done from callonce.finish(claim);
+  insert into callonce.answer (id, form, head, body)
+  values (done.id, 1, complete_encoded.head, nullif(complete_encoded.body, ''));
 end $$;
 
 -- The same for a body that is text: its UTF-8 bytes are kept.

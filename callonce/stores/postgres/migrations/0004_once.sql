@@ -27,7 +27,7 @@ begin
   if made is null then
     raise exception 'callonce: the key is taken' using errcode = 'ID001';
   end if;
-  insert into callonce.answer (id, form, head, body) values (made, 1, p_head, p_body);
+  insert into callonce.answer (id, form, head, body) values (made, 1, p_head, nullif(p_body, ''));
 end $$;
 
 revoke all on all functions in schema callonce from public;
