@@ -9,6 +9,7 @@
 
 namespace callonce::testkit::detail {
 
+/// What happens to all connections, besides the rules.
 enum class gate_mode { open, refuse, black_hole, drop_replies };
 
 /// What all connections through a gate have in common.

@@ -102,7 +102,7 @@ class tcp_gate {
 
   std::uint16_t port() const noexcept;
 
-  /// Everything passes. A connection that has lost bytes to `drop_replies` is reset.
+  /// Everything passes.
   /// Errors: throws std::system_error when the port cannot be listened on again.
   void open();
   /// As if the server were down: connections are reset, new ones refused.
@@ -110,7 +110,8 @@ class tcp_gate {
   /// As if the network were: connections are taken in, and nothing passes, not even their end. As
   /// with TCP nothing is lost either: after `open` all of it arrives, late.
   void black_hole();
-  /// What the server says vanishes, its end of the stream too; requests pass.
+  /// What the server says vanishes, its end of the stream too; requests pass. When another call
+  /// ends this, the connections that have lost bytes are reset: streams have no holes.
   void drop_replies();
   /// Resets the present connections at both ends, at once: bytes on their way may be lost.
   void cut();
