@@ -8,7 +8,7 @@ namespace callonce::testkit::detail {
 namespace {
 
 // A pipe that has so much to write reads no more: the sender feels that the receiver is slow.
-constexpr std::size_t waiting_bytes_max = 64 * 1024;
+constexpr std::size_t waiting_bytes_max = std::size_t{64} * 1024;
 // How often is asked whether the last bytes have arrived; the system tells nobody by itself.
 constexpr std::chrono::milliseconds delivery_pause{1};
 
@@ -183,9 +183,8 @@ void gate_connection::end_in_order() {
 }
 
 void gate_connection::advance(gate_time now) {
-  if (is_frozen()) return;
+  if (is_frozen() || is_over()) return;
   if (!begun_) connect();
-  if (is_over()) return;
   judge(requests_, now);
   judge(replies_, now);
   write(requests_);

@@ -165,6 +165,16 @@ TEST_F(tcp_gate_test, cut_resets_both_ends_and_the_next_connection_works) {
   expect_talk(next);
 }
 
+TEST_F(tcp_gate_test, a_cut_leaves_nothing_of_connections_that_have_only_just_come) {
+  for (int turn = 0; turn < 100; ++turn) {
+    wire client = wire::to(gate_.port());
+    gate_.cut();
+    EXPECT_EQ(gate_.counts().present, 0U);
+    EXPECT_EQ(client.rest(), "");
+    EXPECT_EQ(client.ended(), ending::reset);
+  }
+}
+
 TEST_F(tcp_gate_test, while_it_refuses_it_is_like_a_dead_server) {
   pair both = connect();
   gate_.refuse();
@@ -266,7 +276,6 @@ TEST_F(tcp_gate_test, any_thread_may_call_while_bytes_pass) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) callers.emplace_back(calls, seed);
   for (std::thread& each : callers) each.join();
   gate_.cut();
-  gate_.open();
   EXPECT_EQ(gate_.counts().present, 0U);
 }
 
