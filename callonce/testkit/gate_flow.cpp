@@ -53,6 +53,7 @@ gate_rule_state* gate_flow::judge(gate_time now) {
   if (is_held() && now < held_until_) return nullptr;
   if (is_held()) std::exchange(holds_, nullptr)->done = true;
   matched_.resize(rules_.size(), 0);
+  if (rules_.empty()) scanned_ = input_.size();
   while (scanned_ < input_.size()) {
     gate_rule_state* const rule = match(input_[scanned_++]);
     if (rule == nullptr) continue;

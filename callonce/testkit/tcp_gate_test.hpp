@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -36,7 +37,10 @@ class wire {
     bool pending = false;
     wire made{detail::gate_address{port}.connect(pending)};
     if (pending) is_ready(made.socket_.handle(), POLLOUT, patience);
-    made.refused_ = !made.socket_.is_open() || made.socket_.take_fault() != 0;
+    const int fault = made.socket_.is_open() ? made.socket_.take_fault() : ECONNREFUSED;
+    made.refused_ = fault == ECONNREFUSED;
+    // The system reports a fault once: a reset that was quicker than this line is not read again.
+    if (fault == ECONNRESET) made.ended_ = ending::reset;
     return made;
   }
 
@@ -53,7 +57,7 @@ class wire {
   std::string read(std::size_t count) {
     std::string got(count, '\0');
     std::size_t have = 0;
-    while (have < count && is_ready(socket_.handle(), POLLIN, patience)) {
+    while (ended_ == ending::none && have < count && is_ready(socket_.handle(), POLLIN, patience)) {
       const ssize_t more = ::recv(socket_.handle(), got.data() + have, count - have, 0);
       if (more <= 0) {
         ended_ = more == 0 ? ending::in_order : ending::reset;
