@@ -188,10 +188,9 @@ double pairs_row_by_row(const std::string& url) {
                                 {std::string{wish.id.key().bytes()}, true},
                                 raw(wish.fingerprint.value),
                                 {claim, false}});
-    over.run_prepared("complete", {{index, false},
-                                   {claim, false},
-                                   {head, true},
-                                   {std::string{answer->body.text()}, true}});
+    over.run_prepared(
+        "complete",
+        {{index, false}, {claim, false}, {head, true}, {std::string{answer->body.text()}, true}});
   });
 }
 
@@ -282,7 +281,8 @@ void serve() {
   postgres_server server;
   callonce::postgres::migrate(server.socket_url());
   std::string folder;
-  for (const char each : server.folder().string()) folder += each == '/' ? "%2F" : std::string{each};
+  for (const char each : server.folder().string())
+    folder += each == '/' ? "%2F" : std::string{each};
   std::cout << "postgres://postgres@" << folder << ':' << server.port() << "/postgres\n"
             << std::flush;
   std::string line;

@@ -36,8 +36,9 @@ bool exec(PGconn* in, const std::string& sql) {
 
 std::string insert_order(PGconn* in, const std::string& account, const std::string& note) {
   const char* values[] = {account.c_str(), note.c_str()};
-  const result said{PQexecParams(in, "insert into orders (account, note) values ($1, $2) "
-                                     "returning id",
+  const result said{PQexecParams(in,
+                                 "insert into orders (account, note) values ($1, $2) "
+                                 "returning id",
                                  2, nullptr, values, nullptr, nullptr, 0),
                     &PQclear};
   if (PQresultStatus(said.get()) != PGRES_TUPLES_OK) throw std::runtime_error{"no order made"};
@@ -102,8 +103,8 @@ callonce::outcome order(pool& connections, callonce::claim& claim,
   if (!exec(in, "begin")) return callonce::not_executed{};
 
   callonce::postgres::hold(in, claim).value();  // First: a lost claim stops here.
-  const std::string id = insert_order(in, *request.headers().find("X-Account"),
-                                      std::string{request.body_text()});
+  const std::string id =
+      insert_order(in, *request.headers().find("X-Account"), std::string{request.body_text()});
   callonce::response answer{201, "application/json", "{\"id\":" + id + "}\n"};
   answer.header("Location", "/v1/orders/" + id);
   callonce::postgres::complete(in, claim, answer).value();  // Last: order and key, or neither.
@@ -136,16 +137,15 @@ int serve(const std::string& url, int port) {
   pool connections{url, 4};
   callonce::postgres::store store{url};
   callonce::engine engine{store};
-  callonce::blocking::route orders{
-      engine,
-      callonce::policy{}
-          .scope(callonce::scope_from_header("X-Account"))
-          .key(callonce::key_demand::required)
-          .lease(std::chrono::seconds{10})
-          .timeout(std::chrono::seconds{9}),
-      [&](callonce::claim& claim, const callonce::request& request) {
-        return order(connections, claim, request);
-      }};
+  callonce::blocking::route orders{engine,
+                                   callonce::policy{}
+                                       .scope(callonce::scope_from_header("X-Account"))
+                                       .key(callonce::key_demand::required)
+                                       .lease(std::chrono::seconds{10})
+                                       .timeout(std::chrono::seconds{9}),
+                                   [&](callonce::claim& claim, const callonce::request& request) {
+                                     return order(connections, claim, request);
+                                   }};
 
   httplib::Server server;
   server.Post("/v1/orders", [&](const httplib::Request& in, httplib::Response& out) {

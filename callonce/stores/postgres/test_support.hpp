@@ -88,6 +88,16 @@ inline std::string handle_of(const fence& by) {
   return text;
 }
 
+/// As an owner in the one-transaction mode begins.
+inline std::string insert_of(const claim_request& wish) {
+  return "insert into callonce.record (key_index, scope, key, rule, fingerprint, state, attempt, "
+         "claim_id, lease_until_ms, created_at_ms, expires_at_ms, lease_ms, retention_ms, "
+         "key_retention_ms, response_body_max, park, route) values ('" +
+         to_hex(wish.id.index()) + "', '\\x" + to_hex(wish.id.scope()) + "', '" +
+         std::string{wish.id.key().bytes()} + "', 'raw', '\\x" + to_hex(wish.fingerprint.value) +
+         "', 2, 1, gen_random_uuid(), 1, 1, 1, 1, 1, 1, 1, false, '')";
+}
+
 inline std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
