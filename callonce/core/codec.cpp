@@ -1,10 +1,16 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <memory>
 
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <zstd.h>
 
 #include <callonce/core/codec.hpp>
+#include <callonce/core/replay.hpp>
 
 namespace callonce {
 namespace {
@@ -93,6 +99,46 @@ bool same(std::string_view stored, const std::array<char, checksum_bytes>& compu
   return stored == std::string_view{computed.data(), computed.size()};
 }
 
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// RFC 9110, section 5.6.2.
+bool is_token(std::string_view text) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return is_letter_or_digit(c) || marks.find(c) != std::string_view::npos;
+  });
+}
+
+// RFC 9110, section 5.5. Bytes above ASCII are opaque there.
+bool is_field_value(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return c == '\t' || (byte >= 0x20 && byte != 0x7F);
+  });
+}
+
+std::optional<header_list> parse_lines(std::string_view json_text) {
+  namespace json = boost::json;
+  json::parse_options opaque_bytes;
+  opaque_bytes.allow_invalid_utf8 = true;
+  boost::system::error_code fault;
+  const json::value whole = json::parse(json_text, fault, {}, opaque_bytes);
+  if (fault.failed() || !whole.is_array()) return std::nullopt;
+  header_list lines;
+  for (const json::value& each : whole.get_array()) {
+    const json::array* pair = each.if_array();
+    if (pair == nullptr || pair->size() != 2) return std::nullopt;
+    const json::string* name = (*pair)[0].if_string();
+    const json::string* value = (*pair)[1].if_string();
+    if (name == nullptr || value == nullptr) return std::nullopt;
+    if (!is_token(*name) || !is_field_value(*value)) return std::nullopt;
+    lines.add(std::string{*name}, std::string{*value});
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::optional<std::string> compress_body(const stored_answer& answer) {
@@ -164,6 +210,27 @@ result<stored_answer> decode_answer(std::string_view head, std::optional<std::st
   }
   if (!whole || !same(body_checksum, checksum(*whole))) return errc::corrupt;
   answer.body = body_bytes{*std::move(whole)};
+  return answer;
+}
+
+result<stored_answer> decode_plain_answer(int status, std::string_view headers_json,
+                                          std::optional<std::string_view> body,
+                                          body_omitted omitted, std::string resource) {
+  if (status < 200 || status > 599 || omitted > body_omitted::expired) return errc::corrupt;
+  if (!is_field_value(resource)) return errc::corrupt;
+  std::optional<header_list> lines = parse_lines(headers_json);
+  if (!lines) return errc::corrupt;
+  const response given{status, *std::move(lines)};
+  stored_answer answer = freeze(given, {}, std::numeric_limits<std::uint64_t>::max());
+  if (!resource.empty()) answer.resource = std::move(resource);
+  answer.omitted = omitted;
+  if (omitted == body_omitted::none) {
+    if (body) {
+      answer.body = body_bytes{std::string{*body}};
+    } else {
+      answer.omitted = body_omitted::expired;
+    }
+  }
   return answer;
 }
 

@@ -30,4 +30,16 @@ std::string encode_head(const stored_answer& answer, body_coding coding = body_c
 [[nodiscard]] result<stored_answer> decode_answer(std::string_view head,
                                                   std::optional<std::string_view> body);
 
+/// An answer that an application wrote through SQL, next to its effect ("form 0"): status, body
+/// bytes as they are, and the headers as a JSON array of [name, value] pairs. No checksum proves
+/// it, and nobody has judged it yet: lines that no replay may repeat are left out as by `freeze`.
+/// `body` is absent when the store dropped it and then reads as expired, unless `omitted` says
+/// why; an application's empty body is present and empty. An empty `resource` is taken from
+/// `Idempotency-Resource`, else from `Location`.
+/// Errors: corrupt, for a status outside 200 to 599, headers of another form, a name that is no
+/// token, and control characters in a value: nothing that ends a line can get into a response.
+[[nodiscard]] result<stored_answer> decode_plain_answer(int status, std::string_view headers_json,
+                                                        std::optional<std::string_view> body,
+                                                        body_omitted omitted, std::string resource);
+
 }  // namespace callonce
