@@ -19,6 +19,12 @@ class category_type final : public boost::system::error_category {
         return "the record's content cannot be trusted";
       case errc::misconfigured:
         return "the store cannot be used safely as it is set up";
+      case errc::claim_lost:
+        return "the claim is lost; the transaction was rolled back";
+      case errc::already_completed:
+        return "this claim has completed its record already; the transaction was rolled back";
+      case errc::no_transaction:
+        return "the connection has no open transaction; nothing was written";
     }
     return "unknown fault";
   }

@@ -9,12 +9,17 @@
 namespace callonce {
 
 /// Why a store, or the engine on its behalf, could not give an outcome.
-/// Outcomes (in progress, mismatch, lease lost, …) are values, never one of these.
+/// Outcomes (in progress, mismatch, lease lost, …) are values, never one of these, but for the last
+/// three: inside a caller's own transaction they are what ends it.
 enum class errc {
-  unavailable = 1,  ///< Surely not applied: nothing was written.
-  in_doubt,         ///< Sent, but the acknowledgement was lost: it may or may not be applied.
-  corrupt,          ///< A record was read whose content cannot be trusted.
-  misconfigured,    ///< The store or file cannot be used safely as it is set up.
+  unavailable = 1,    ///< Surely not applied: nothing was written.
+  in_doubt,           ///< Sent, but the acknowledgement was lost: it may or may not be applied.
+  corrupt,            ///< A record was read whose content cannot be trusted.
+  misconfigured,      ///< The store or file cannot be used safely as it is set up.
+  claim_lost,         ///< The caller's transaction was rolled back: another claim has the record.
+  already_completed,  ///< The caller's transaction was rolled back: an earlier one of this very
+                      ///< claim has completed the record. Its effect stands; answer success.
+  no_transaction,     ///< Nothing was written: what follows would commit by itself.
 };
 
 /// The category of `errc`, named "callonce".
