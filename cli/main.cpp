@@ -41,10 +41,11 @@ int main(int count, char** words) {
   callonce::cli::add_keys(app, code);
   callonce::cli::add_purge(app, code);
   callonce::cli::add_policy(app, code);
+  callonce::cli::add_migrate(app, code);
   const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == words[1]; };
   if (count > 1 && words[1][0] != '-' && app.get_subcommands(is_meant).empty()) {
     std::cerr << "callonce: '" << words[1]
-              << "' is no verb: use serve, check, keys, purge or policy\n";
+              << "' is no verb: use serve, check, keys, purge, policy or migrate\n";
     return callonce::cli::misused;
   }
   try {

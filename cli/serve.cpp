@@ -96,7 +96,8 @@ void add_serve(CLI::App& app, int& code) {
   add("--scope", asked->scope, "RULE", "Whose key it is, e.g. header:X-Api-Key");
   add("--listen", asked->listen, "ADDRESS:PORT", "Where clients connect");
   add("--admin", asked->admin, "ADDRESS:PORT", "Health and metrics");
-  add("--store", asked->store, "URL", "Where records live: sqlite:PATH or memory:");
+  add("--store", asked->store, "URL",
+      "Where records live: sqlite:PATH, postgres://USER@HOST/DATABASE or memory:");
   verb->add_flag("--accept-new-scopes", asked->accept_new_scopes,
                  "Serve although scope.from has changed: retries of old requests run again");
   verb->footer(footer);

@@ -31,30 +31,32 @@ void add_store_options(CLI::App& verb, store_options& into) {
   CLI::Option* config =
       verb.add_option("--config", into.config, "The gateway's configuration file");
   config->type_name("FILE");
-  verb.add_option("--store", into.store, "The store itself, instead of a file: sqlite:PATH")
+  verb.add_option(
+          "--store", into.store,
+          "The store itself, instead of a file: sqlite:PATH or postgres://USER@HOST/DATABASE")
       ->type_name("URL")
       ->excludes(config);
 }
 
-std::variant<opened_store, int> open(const store_options& asked) {
+std::optional<gateway::configuration> settings_of(const store_options& asked) {
   if (asked.config.empty() && asked.store.empty()) {
     std::cerr << "say which store: --config callonce.toml or --store sqlite:callonce.db\n";
-    return misused;
+    return std::nullopt;
   }
-  std::optional<gateway::configuration> of;
-  if (asked.store.empty()) {
-    gateway::loaded_configuration read = gateway::load_file(asked.config);
-    read.warnings.clear();  // They are about serving.
-    of = usable(read);
-  } else {
-    of = from_url(asked.store);
-  }
+  if (!asked.store.empty()) return from_url(asked.store);
+  gateway::loaded_configuration read = gateway::load_file(asked.config);
+  read.warnings.clear();  // They are about serving.
+  return usable(read);
+}
+
+std::variant<opened_store, int> open(const store_options& asked) {
+  std::optional<gateway::configuration> of = settings_of(asked);
   if (!of) return misused;
   if (of->store.memory) {
     std::cerr << "memory: lives inside the gateway's process: there is nothing to open\n";
     return misused;
   }
-  if (!std::filesystem::exists(of->store.path)) {
+  if (of->store.server.empty() && !std::filesystem::exists(of->store.path)) {
     std::cerr << of->store.path.string() << ": there is no such store; a gateway creates it\n";
     return not_started;
   }

@@ -26,6 +26,10 @@ struct store_options {
 /// Adds --config and --store.
 void add_store_options(CLI::App& verb, store_options& into);
 
+/// What is configured, without opening it.
+/// Post: nothing, after one line on standard error.
+std::optional<gateway::configuration> settings_of(const store_options& asked);
+
 /// An open store and what is known of its configuration.
 struct opened_store {
   gateway::configuration configuration;  ///< Defaults where only --store was given.

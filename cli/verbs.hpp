@@ -21,5 +21,6 @@ void add_check(CLI::App& app, int& code);
 void add_keys(CLI::App& app, int& code);
 void add_purge(CLI::App& app, int& code);
 void add_policy(CLI::App& app, int& code);
+void add_migrate(CLI::App& app, int& code);
 
 }  // namespace callonce::cli

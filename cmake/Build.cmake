@@ -47,9 +47,10 @@ function(callonce_library name)
     FILE callonce-${name}.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/callonce)
 endfunction()
 
-# callonce_test(NAME LABEL label SOURCES … LINK …): a GoogleTest program, each of its tests a ctest.
+# callonce_test(NAME LABEL label SOURCES … LINK …): a GoogleTest program, each of its tests a ctest;
+# with WHOLE the program is one, so that its tests share what is dear to start.
 function(callonce_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "WHOLE" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT CALLONCE_TESTS)
     return()
   endif()
@@ -59,6 +60,11 @@ function(callonce_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest_main callonce_flags)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  if(arg_WHOLE)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  else()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+      PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  endif()
 endfunction()

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -15,6 +16,16 @@
 #include <callonce/engine/environment.hpp>
 
 namespace callonce::gateway {
+
+std::string store_settings::shown() const {
+  if (memory) return "memory:";
+  if (server.empty()) return "sqlite:" + path.string();
+  static const std::regex in_authority{R"(^([a-z]+://[^/?#:@]*):[^/?#]*@)"};
+  static const std::regex in_query{R"(([?&](ssl)?password=)[^&]*)"};
+  const std::string bare = std::regex_replace(server, in_authority, "$1:***@");
+  return std::regex_replace(bare, in_query, "$1***");
+}
+
 namespace {
 
 std::size_t distance(std::string_view left, std::string_view right) {

@@ -21,8 +21,12 @@ namespace callonce::gateway {
 /// Where records live.
 struct store_settings {
   bool memory = false;  ///< `memory:`: gone with the process, for development.
+  std::string server;   ///< A connection string of PostgreSQL; it may hold a password.
   std::filesystem::path path{"callonce.db"};  ///< Of the SQLite file otherwise.
   std::chrono::milliseconds timeout{std::chrono::seconds{5}};
+
+  /// As it was written, without a password.
+  std::string shown() const;
 };
 
 /// What one process takes at once, and how long it waits.

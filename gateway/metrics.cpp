@@ -149,6 +149,11 @@ struct metrics::series {
 
   prometheus::Counter& unprotected =
       counter("callonce_fail_open_total", "Requests that ran unprotected: no store, fail_open.");
+  prometheus::Counter& differing =
+      counter("callonce_answer_differs_total",
+              "Answers that were not what the application's transaction had stored.");
+  prometheus::Counter& not_co_committed = counter(
+      "callonce_not_co_committed_total", "Class atomic, completed by the gateway all the same.");
   prometheus::Counter& released = counter("callonce_released_total", "Claims given back.");
   prometheus::Counter& kept = counter("callonce_kept_total", "Claims kept: outcome uncertain.");
   prometheus::Counter& parked = counter("callonce_parked_total", "Keys parked for a person.");
@@ -193,6 +198,10 @@ void metrics::on(const fact& what) {
       return series_->by_gateway->Increment();
     case fact_kind::co_committed:
       return series_->by_application->Increment();
+    case fact_kind::answer_differs:
+      return series_->differing.Increment();
+    case fact_kind::not_co_committed:
+      return series_->not_co_committed.Increment();
     case fact_kind::unprotected:
       return series_->unprotected.Increment();
     case fact_kind::released:

@@ -106,21 +106,26 @@ std::string show_proxies(place in) {
 std::string set_store(place in, const setting_value& given) {
   const std::string* text = as_text(given);
   constexpr std::string_view sqlite = "sqlite:";
-  if (text != nullptr && *text == "memory:") {
-    in.whole.store.memory = true;
-    return {};
+  store_settings& store = in.whole.store;
+  const bool server =
+      text != nullptr && (text->starts_with("postgres://") || text->starts_with("postgresql://"));
+  const bool file = text != nullptr && text->starts_with(sqlite) && text->size() > sqlite.size();
+  const bool memory = text != nullptr && *text == "memory:";
+  if (!server && !file && !memory) {
+    // What looks like a server may hold a password.
+    const bool shown = text != nullptr && text->find("://") == std::string::npos;
+    return (shown ? in_quotes(*text) : std::string{"this"}) +
+           " is no store: write sqlite:PATH, postgres://USER@HOST/DATABASE, or memory: for "
+           "development";
   }
-  if (text == nullptr || !text->starts_with(sqlite) || text->size() == sqlite.size()) {
-    return (text ? in_quotes(*text) : std::string{"this"}) +
-           " is no store: write sqlite:PATH, or memory: for development";
-  }
-  in.whole.store.memory = false;
-  in.whole.store.path = text->substr(sqlite.size());
+  store.memory = memory;
+  store.server = server ? *text : std::string{};
+  if (file) store.path = text->substr(sqlite.size());
   return {};
 }
 
 std::string show_store(place in) {
-  return in_quotes(in.whole.store.memory ? "memory:" : "sqlite:" + in.whole.store.path.string());
+  return in_quotes(in.whole.store.shown());
 }
 
 // Calls that do not change anything need no key; a body has no meaning for them either.

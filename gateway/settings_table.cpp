@@ -55,9 +55,9 @@ void add_top(std::vector<setting>& to) {
 }
 
 void add_store_and_scope(std::vector<setting>& to) {
-  to.push_back(
-      custom_setting({"store", "url", "where records live; memory: is for development only"},
-                     "text", "sqlite:PATH | memory:", set_store, show_store));
+  to.push_back(custom_setting(
+      {"store", "url", "where records live; memory: is for development only"}, "text",
+      "sqlite:PATH | postgres://USER@HOST/DATABASE | memory:", set_store, show_store));
   to.push_back(duration_setting(
       {"store", "timeout", "how long a request waits for the store before it is answered 503"},
       [](place in) -> milliseconds& { return in.whole.store.timeout; }, 100ms, 5min));

@@ -3,22 +3,11 @@
 #include <gateway/store_choice.hpp>
 
 #include <callonce/stores/memory/store.hpp>
+#include <callonce/stores/postgres/store.hpp>
 #include <callonce/stores/sqlite/store.hpp>
 
 namespace callonce::gateway {
 namespace {
-
-std::unique_ptr<sqlite::store> open_file(const store_settings& of, environment& in,
-                                         std::function<void(std::size_t)> on_batch = {}) {
-  sqlite::options with;
-  with.on_batch = std::move(on_batch);
-  with.timeout = of.timeout;
-  try {
-    return std::make_unique<sqlite::store>(of.path, std::move(with), in);
-  } catch (const std::runtime_error& wrong) {
-    throw std::runtime_error("store.url: sqlite:" + of.path.string() + ": " + wrong.what());
-  }
-}
 
 std::string one_line(std::string rules) {
   for (std::size_t at = rules.find('\n'); at != std::string::npos; at = rules.find('\n', at)) {
@@ -27,19 +16,61 @@ std::string one_line(std::string rules) {
   return rules;
 }
 
+template <class Store, class Options, class Where>
+std::unique_ptr<Store> open(const store_settings& of, const Where& where, environment& in,
+                            std::function<void(std::size_t)> on_batch) {
+  Options with;
+  with.timeout = of.timeout;
+  with.on_batch = std::move(on_batch);
+  try {
+    return std::make_unique<Store>(where, with, in);
+  } catch (const std::runtime_error& wrong) {
+    throw std::runtime_error("store.url: " + of.shown() + ": " + wrong.what());
+  }
+}
+
+std::unique_ptr<sqlite::store> open_file(const store_settings& of, environment& in,
+                                         std::function<void(std::size_t)> on_batch = {}) {
+  return open<sqlite::store, sqlite::options>(of, of.path, in, std::move(on_batch));
+}
+
+std::unique_ptr<postgres::store> open_server(const store_settings& of, environment& in,
+                                             std::function<void(std::size_t)> on_batch = {}) {
+  return open<postgres::store, postgres::options>(of, of.server, in, std::move(on_batch));
+}
+
+template <class Store>
+chosen_store for_operators(std::unique_ptr<Store> records) {
+  chosen_store made;
+  if (const auto written = records->identity_rules()) {
+    made.scope_rule = written->substr(0, written->find('\n'));
+  }
+  made.records = std::move(records);
+  return made;
+}
+
+template <class Store>
+std::unique_ptr<store> to_serve(std::unique_ptr<Store> records, const configuration& of,
+                                bool accept_new_scopes) {
+  const std::string rule = identity_rules(of);
+  if (const auto written = records->identity_rules();
+      written && *written != rule && !accept_new_scopes) {
+    throw std::runtime_error("scope.from: the keys in " + of.store.shown() + " were made under " +
+                             one_line(*written) + ", now it is " + one_line(rule) +
+                             ": retries of old requests would run again; put it back, use another "
+                             "store, or serve with --accept-new-scopes");
+  }
+  records->bind_identity_rules(rule, accept_new_scopes);
+  return records;
+}
+
 }  // namespace
 
 chosen_store open_store(const store_settings& of, environment& in) {
+  if (!of.server.empty()) return for_operators(open_server(of, in));
+  if (!of.memory) return for_operators(open_file(of, in));
   chosen_store made;
-  if (of.memory) {
-    made.records = std::make_unique<memory::store>(in);
-    return made;
-  }
-  std::unique_ptr<sqlite::store> file = open_file(of, in);
-  if (const auto written = file->identity_rules()) {
-    made.scope_rule = written->substr(0, written->find('\n'));
-  }
-  made.records = std::move(file);
+  made.records = std::make_unique<memory::store>(in);
   return made;
 }
 
@@ -47,18 +78,10 @@ std::unique_ptr<store> open_store_to_serve(const configuration& of, bool accept_
                                            environment& in,
                                            std::function<void(std::size_t)> on_batch) {
   if (of.store.memory) return std::make_unique<memory::store>(in);
-  std::unique_ptr<sqlite::store> file = open_file(of.store, in, std::move(on_batch));
-  const std::string rule = identity_rules(of);
-  if (const auto written = file->identity_rules();
-      written && *written != rule && !accept_new_scopes) {
-    throw std::runtime_error("scope.from: the keys in " + of.store.path.string() +
-                             " were made under " + one_line(*written) + ", now it is " +
-                             one_line(rule) +
-                             ": retries of old requests would run again; put it back, use another "
-                             "store, or serve with --accept-new-scopes");
+  if (of.store.server.empty()) {
+    return to_serve(open_file(of.store, in, std::move(on_batch)), of, accept_new_scopes);
   }
-  file->bind_identity_rules(rule, accept_new_scopes);
-  return file;
+  return to_serve(open_server(of.store, in, std::move(on_batch)), of, accept_new_scopes);
 }
 
 }  // namespace callonce::gateway

@@ -13,7 +13,8 @@ bool floods(const fact& what) {
   return what.kind == fact_kind::store_failed || what.kind == fact_kind::in_doubt ||
          what.kind == fact_kind::unrecorded || what.kind == fact_kind::corrupt ||
          what.kind == fact_kind::handler_failed || what.kind == fact_kind::kept ||
-         what.kind == fact_kind::refused;
+         what.kind == fact_kind::refused || what.kind == fact_kind::answer_differs ||
+         what.kind == fact_kind::not_co_committed;
 }
 
 std::optional<std::uint64_t> unless_zero(std::uint64_t number) {
@@ -30,6 +31,11 @@ std::string_view advice_for(const fact& what) {
       return "an answer was sent before its record was durable: look at the store now";
     case fact_kind::corrupt:
       return "a record cannot be trusted: callonce keys show gives what is known of it";
+    case fact_kind::answer_differs:
+      return "the client got what callonce.complete stored: let the application send the same";
+    case fact_kind::not_co_committed:
+      return "the route is of class atomic: the application must call callonce.complete in its "
+             "transaction";
     case fact_kind::parked:
       return "find out what happened, then callonce keys settle";
     case fact_kind::trust_over:
@@ -63,6 +69,8 @@ log_level level_of(const fact& what) noexcept {
     case fact_kind::trust_over:
     case fact_kind::lease_lost:
     case fact_kind::in_doubt:
+    case fact_kind::answer_differs:
+    case fact_kind::not_co_committed:
       return log_level::warning;
     case fact_kind::detached:
       return log_level::info;

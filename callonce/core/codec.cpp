@@ -4,7 +4,6 @@
 #include <limits>
 #include <memory>
 
-#include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <zstd.h>
@@ -95,48 +94,45 @@ std::optional<std::string> decompress(std::string_view bytes, std::uint64_t size
   return whole;
 }
 
-bool same(std::string_view stored, const std::array<char, checksum_bytes>& computed) {
-  return stored == std::string_view{computed.data(), computed.size()};
-}
-
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-// RFC 9110, section 5.6.2.
-bool is_token(std::string_view text) {
+bool is_token(std::string_view name) {
   constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return is_letter_or_digit(c) || marks.find(c) != std::string_view::npos;
+  const auto fits = [&](char each) {
+    return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') ||
+           (each >= 'a' && each <= 'z') || marks.find(each) != std::string_view::npos;
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits);
+}
+
+// A line break in a value would be the beginning of another field.
+bool is_field_value(std::string_view value) {
+  return std::none_of(value.begin(), value.end(), [](char each) {
+    const auto byte = static_cast<unsigned char>(each);
+    return (byte < 0x20 && each != '\t') || byte == 0x7F;
   });
 }
 
-// RFC 9110, section 5.5. Bytes above ASCII are opaque there.
-bool is_field_value(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return c == '\t' || (byte >= 0x20 && byte != 0x7F);
-  });
-}
-
-std::optional<header_list> parse_lines(std::string_view json_text) {
-  namespace json = boost::json;
-  json::parse_options opaque_bytes;
-  opaque_bytes.allow_invalid_utf8 = true;
+std::optional<header_list> lines_of_json(std::string_view text) {
   boost::system::error_code fault;
-  const json::value whole = json::parse(json_text, fault, {}, opaque_bytes);
-  if (fault.failed() || !whole.is_array()) return std::nullopt;
+  boost::json::parse_options bytes_are_opaque;
+  bytes_are_opaque.allow_invalid_utf8 = true;
+  const boost::json::value whole = boost::json::parse(text, fault, {}, bytes_are_opaque);
+  if (fault || !whole.is_array()) return std::nullopt;
   header_list lines;
-  for (const json::value& each : whole.get_array()) {
-    const json::array* pair = each.if_array();
+  for (const boost::json::value& each : whole.get_array()) {
+    const boost::json::array* pair = each.if_array();
     if (pair == nullptr || pair->size() != 2) return std::nullopt;
-    const json::string* name = (*pair)[0].if_string();
-    const json::string* value = (*pair)[1].if_string();
+    const boost::json::string* name = (*pair)[0].if_string();
+    const boost::json::string* value = (*pair)[1].if_string();
     if (name == nullptr || value == nullptr) return std::nullopt;
-    if (!is_token(*name) || !is_field_value(*value)) return std::nullopt;
-    lines.add(std::string{*name}, std::string{*value});
+    if (!is_token({name->data(), name->size()})) return std::nullopt;
+    if (!is_field_value({value->data(), value->size()})) return std::nullopt;
+    lines.add(std::string{name->data(), name->size()}, std::string{value->data(), value->size()});
   }
   return lines;
+}
+
+bool same(std::string_view stored, const std::array<char, checksum_bytes>& computed) {
+  return stored == std::string_view{computed.data(), computed.size()};
 }
 
 }  // namespace
@@ -213,24 +209,14 @@ result<stored_answer> decode_answer(std::string_view head, std::optional<std::st
   return answer;
 }
 
-result<stored_answer> decode_plain_answer(int status, std::string_view headers_json,
+result<stored_answer> decode_plain_answer(int status, std::string_view headers,
                                           std::optional<std::string_view> body,
-                                          body_omitted omitted, std::string resource) {
-  if (status < 200 || status > 599 || omitted > body_omitted::expired) return errc::corrupt;
-  if (!is_field_value(resource)) return errc::corrupt;
-  std::optional<header_list> lines = parse_lines(headers_json);
-  if (!lines) return errc::corrupt;
-  const response given{status, *std::move(lines)};
-  stored_answer answer = freeze(given, {}, std::numeric_limits<std::uint64_t>::max());
-  if (!resource.empty()) answer.resource = std::move(resource);
-  answer.omitted = omitted;
-  if (omitted == body_omitted::none) {
-    if (body) {
-      answer.body = body_bytes{std::string{*body}};
-    } else {
-      answer.omitted = body_omitted::expired;
-    }
-  }
+                                          body_omitted omitted) {
+  const std::optional<header_list> lines = lines_of_json(headers);
+  if (!lines || status < 200 || status > 599) return errc::corrupt;
+  const response whole{status, *lines, body_bytes{std::string{body.value_or("")}}};
+  stored_answer answer = freeze(whole, {}, std::numeric_limits<std::uint64_t>::max());
+  answer.omitted = !body && omitted == body_omitted::none ? body_omitted::expired : omitted;
   return answer;
 }
 

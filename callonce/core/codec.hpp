@@ -30,16 +30,13 @@ std::string encode_head(const stored_answer& answer, body_coding coding = body_c
 [[nodiscard]] result<stored_answer> decode_answer(std::string_view head,
                                                   std::optional<std::string_view> body);
 
-/// An answer that an application wrote through SQL, next to its effect ("form 0"): status, body
-/// bytes as they are, and the headers as a JSON array of [name, value] pairs. No checksum proves
-/// it, and nobody has judged it yet: lines that no replay may repeat are left out as by `freeze`.
-/// `body` is absent when the store dropped it and then reads as expired, unless `omitted` says
-/// why; an application's empty body is present and empty. An empty `resource` is taken from
-/// `Idempotency-Resource`, else from `Location`.
-/// Errors: corrupt, for a status outside 200 to 599, headers of another form, a name that is no
-/// token, and control characters in a value: nothing that ends a line can get into a response.
-[[nodiscard]] result<stored_answer> decode_plain_answer(int status, std::string_view headers_json,
+/// An answer that an application has written through SQL, in its own transaction: `headers` is a
+/// JSON array of [name, value], of which is kept what `freeze` keeps; `body` is absent when the
+/// store dropped it.
+/// Errors: corrupt, for what no HTTP answer can be: a status outside 200 to 599, other JSON, a name
+/// that is no token, a value with control characters.
+[[nodiscard]] result<stored_answer> decode_plain_answer(int status, std::string_view headers,
                                                         std::optional<std::string_view> body,
-                                                        body_omitted omitted, std::string resource);
+                                                        body_omitted omitted);
 
 }  // namespace callonce

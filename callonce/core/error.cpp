@@ -20,11 +20,11 @@ class category_type final : public boost::system::error_category {
       case errc::misconfigured:
         return "the store cannot be used safely as it is set up";
       case errc::claim_lost:
-        return "the claim is lost; the transaction was rolled back";
+        return "the claim is lost; the transaction must be rolled back";
       case errc::already_completed:
-        return "this claim has completed its record already; the transaction was rolled back";
+        return "this claim has completed its record already; the effect must not be repeated";
       case errc::no_transaction:
-        return "the connection has no open transaction; nothing was written";
+        return "no transaction is open in which the effect could be";
     }
     return "unknown fault";
   }

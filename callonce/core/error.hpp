@@ -9,17 +9,15 @@
 namespace callonce {
 
 /// Why a store, or the engine on its behalf, could not give an outcome.
-/// Outcomes (in progress, mismatch, lease lost, …) are values, never one of these, but for the last
-/// three: inside a caller's own transaction they are what ends it.
+/// Outcomes (in progress, mismatch, lease lost, …) are values, never one of these.
 enum class errc {
   unavailable = 1,    ///< Surely not applied: nothing was written.
   in_doubt,           ///< Sent, but the acknowledgement was lost: it may or may not be applied.
   corrupt,            ///< A record was read whose content cannot be trusted.
   misconfigured,      ///< The store or file cannot be used safely as it is set up.
-  claim_lost,         ///< The caller's transaction was rolled back: another claim has the record.
-  already_completed,  ///< The caller's transaction was rolled back: an earlier one of this very
-                      ///< claim has completed the record. Its effect stands; answer success.
-  no_transaction,     ///< Nothing was written: what follows would commit by itself.
+  claim_lost,         ///< In a caller's own transaction: another claim has the key. Roll back.
+  already_completed,  ///< There too: this very claim is completed. Roll back, answer success.
+  no_transaction,     ///< There too: no transaction is open that holds the effect.
 };
 
 /// The category of `errc`, named "callonce".

@@ -19,9 +19,11 @@ constexpr std::array<std::string_view, 10> hop_by_hop{"Connection",        "Keep
                                                       "Transfer-Encoding", "Proxy-Authenticate",
                                                       "HTTP2-Settings",    "Proxy-Authorization"};
 
-constexpr std::array<std::string_view, 5> steering{"Idempotent-Replayed", "Idempotency-Outcome",
-                                                   "Idempotency-Resource", "Idempotency-Recorded",
-                                                   "Idempotency-Unprotected"};
+// What callonce says and is told; a claim's handle is for the application alone.
+constexpr std::array<std::string_view, 7> steering{
+    "Idempotent-Replayed",  "Idempotency-Outcome",     "Idempotency-Resource",
+    "Idempotency-Recorded", "Idempotency-Unprotected", "Idempotency-Claim",
+    "Idempotency-Attempt"};
 
 // True of the first exchange only: its moment, its hops, its quota, its trace.
 constexpr std::array<std::string_view, 9> of_one_exchange{
@@ -33,6 +35,11 @@ constexpr std::array<std::string_view, 14> never_in_trailers{
     "Content-Length",   "Content-Type",    "Content-Encoding", "Content-Range", "Host",
     "Set-Cookie",       "Authorization",   "Cache-Control",    "Location",      "Date",
     "WWW-Authenticate", "Idempotency-Key", "Retry-After",      "Vary"};
+
+bool is_named(std::span<const std::string> names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& each) { return same_name(each, name); });
+}
 
 bool is_rate_limit(std::string_view name) {
   constexpr std::string_view prefix = "RateLimit";
@@ -73,9 +80,8 @@ stored_answer freeze(const response& answer, std::span<const std::string> droppe
   made.headers = answer.headers();
   strip_for_client(made.headers);
   made.headers.keep_if([&](const field& line) {
-    const auto named = [&](const std::string& name) { return same_name(name, line.name); };
     return !is_one_of(of_one_exchange, line.name) && !is_rate_limit(line.name) &&
-           std::none_of(dropped.begin(), dropped.end(), named);
+           !is_named(dropped, line.name);
   });
   const std::string* resource = answer.headers().find("Idempotency-Resource");
   if (resource == nullptr) resource = answer.headers().find("Location");
@@ -91,9 +97,10 @@ stored_answer freeze(const response& answer, std::span<const std::string> droppe
   return made;
 }
 
-response thaw(const stored_answer& answer, bool mark) {
+response thaw(const stored_answer& answer, bool mark, std::span<const std::string> dropped) {
   response made{answer.status, answer.headers, answer.body};
   made.trailers() = answer.trailers;
+  made.headers().keep_if([&](const field& line) { return !is_named(dropped, line.name); });
   if (mark) made.headers().add(std::string{replayed_field}, "true");
   return made;
 }

@@ -29,7 +29,8 @@ void strip_trailers(header_list& trailers);
 stored_answer freeze(const response& answer, std::span<const std::string> dropped,
                      std::uint64_t body_max);
 
-/// The stored answer as a response; with `mark` it says that it is a replay.
-response thaw(const stored_answer& answer, bool mark);
+/// The stored answer as a response; with `mark` it says that it is a replay. An application that
+/// writes answers itself does not know what no replay may carry: `dropped`.
+response thaw(const stored_answer& answer, bool mark, std::span<const std::string> dropped = {});
 
 }  // namespace callonce

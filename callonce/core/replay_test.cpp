@@ -108,6 +108,8 @@ TEST(Replay, R16S11SteeringFieldsReachNobody) {
                             {"idempotency-outcome", "final"},
                             {"Idempotency-Resource", "charge 1"},
                             {"Idempotency-Recorded", "?0"},
+                            {"Idempotency-Claim", "an application that echoes its handle"},
+                            {"Idempotency-Attempt", "1"},
                             {"X-Kept", "1"}});
   EXPECT_EQ(frozen(response{200, sent}).headers, lines({{"X-Kept", "1"}}));
   const response again = thaw(frozen(response{200, sent}), true);

@@ -170,7 +170,7 @@ class attendance {
   answer replay(const stored_answer& stored, bool recorded) {
     reveals_ = true;
     shared_.report(fact_kind::replayed, *by_, &id_, stored.status);
-    response made = thaw(stored, /*mark=*/true);
+    response made = thaw(stored, /*mark=*/true, by_->settings().replay_headers_drop);
     if (!recorded) made.headers().add("Idempotency-Recorded", "?0");
     return made;
   }
@@ -193,6 +193,8 @@ class attendance {
     if (!own->published.has_fired()) {
       own->awaited = false;
       shared_.detach(own, on_);
+      std::optional<answer> committed_meanwhile = co_await shared_.read_back(*own);
+      if (committed_meanwhile) co_return committed_meanwhile;
       problem why = about(problem_code::upstream_timeout, id_);
       why.retry_after = lease_wait(*own);
       co_return refuse(why);

@@ -1,5 +1,6 @@
 #include <array>
 
+#include <callonce/core/replay.hpp>
 #include <callonce/engine/claim.hpp>
 #include <callonce/engine/environment.hpp>
 
@@ -39,6 +40,11 @@ std::string handle_of(const fence& by) {
   for (unsigned shift : {24U, 16U, 8U, 0U}) bytes += static_cast<char>(by.attempt >> shift);
   bytes += text_of(by.claim_id);
   return encode(bytes_of(bytes), base64url, 6);
+}
+
+stored_answer claim::frozen(const response& answer) const {
+  const policy_settings& is = policy_->settings();
+  return freeze(answer, is.replay_headers_drop, is.response_body_max);
 }
 
 std::string claim::downstream_key(std::string_view name) const {

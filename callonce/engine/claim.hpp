@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <callonce/core/policy.hpp>
 #include <callonce/core/transition.hpp>
 
 namespace callonce {
@@ -34,6 +35,9 @@ class claim {
   /// A key for one downstream system: equal over all attempts, different for each scope, key and
   /// name. Source: I20, L-18, C100.
   std::string downstream_key(std::string_view name) const;
+  /// What the record keeps of this answer, by the route's policy: for a transaction of the
+  /// handler's own that completes it. Pre: `is_protected()`.
+  stored_answer frozen(const response& answer) const;
   /// Requested when another claim has won, or nobody waits for this run any more: stop if you can.
   std::stop_token lost() const noexcept { return lost_; }
   /// Passes an interim answer (1xx) on to the client of this attempt, if it still waits; it is not
@@ -46,10 +50,15 @@ class claim {
   friend class engine;
   friend class route;
   claim() = default;
-  claim(fence by, std::stop_token lost, std::function<void(response)> interim)
-      : fence_(std::move(by)), lost_(std::move(lost)), interim_(std::move(interim)) {}
+  claim(fence by, std::shared_ptr<const policy> under, std::stop_token lost,
+        std::function<void(response)> interim)
+      : fence_(std::move(by)),
+        policy_(std::move(under)),
+        lost_(std::move(lost)),
+        interim_(std::move(interim)) {}
 
   fence fence_;
+  std::shared_ptr<const policy> policy_;
   std::stop_token lost_;
   std::function<void(response)> interim_;
 };

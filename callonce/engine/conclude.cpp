@@ -84,16 +84,36 @@ void engine::state::publish_stored(run& self, const record& found) {
   if (own || !self.taken_over) {
     report(own ? fact_kind::co_committed : fact_kind::lease_lost, self);
   }
+  if (found.answer && found.answer->omitted == body_omitted::none) self.stored = found.answer;
+  self.first = stored_for_first(self, found);
+  self.publish();
+}
+
+answer engine::state::stored_for_first(run& self, const record& found) {
+  const bool own = found.claim_id == self.reply->current.claim_id;
   if (found.answer && found.answer->omitted == body_omitted::none) {
-    self.stored = found.answer;
-    self.first = thaw(*found.answer, /*mark=*/!own);
-    self.publish();
-    return;
+    const auto& dropped = self.by->settings().replay_headers_drop;
+    return own ? thaw(*found.answer, /*mark=*/false) : thaw(*found.answer, /*mark=*/true, dropped);
   }
   if (!found.answer) report(fact_kind::corrupt, self);
   problem why = about(problem_code::response_unavailable, self);
   if (found.answer) why.original_status = found.answer->status;
-  publish(self, to_response(why, self.by->settings().problems));
+  response made = to_response(why, self.by->settings().problems);
+  strip_for_client(made.headers());
+  return made;
+}
+
+// The first answer must equal every replay; that the application has said something else is its
+// mistake, and somebody has to know of it.
+void engine::state::note_difference(const run& self, const write_reply& refused, int status,
+                                    const stored_answer* frozen) const {
+  const bool own = refused.current && refused.current->state == record_state::completed &&
+                   refused.current->claim_id == self.reply->current.claim_id;
+  if (!own || !refused.current->answer) return;
+  const stored_answer& stored = *refused.current->answer;
+  const bool bodies_differ = frozen != nullptr && stored.omitted == body_omitted::none &&
+                             frozen->omitted == body_omitted::none && stored.body != frozen->body;
+  if (stored.status != status || bodies_differ) report(fact_kind::answer_differs, self, status);
 }
 
 asio::awaitable<result<write_reply>> engine::state::insist(run& self, const write& attempt,
@@ -165,13 +185,18 @@ asio::awaitable<void> engine::state::complete(run& self, answer given,
   const result<write_reply> reply =
       co_await insist(self, completion, env_.now() + limits_.store_patience);
   if (reply && reply->verdict == write_verdict::lease_lost) {
+    note_difference(self, *reply, frozen->status, frozen.get());
     publish_refused(self, *reply);
+    co_return;
+  }
+  if (!reply && self.by->settings().effects == effect_class::atomic) {
+    co_await leave_to_application(self, completion);
     co_return;
   }
   self.stored = frozen;
   if (reply) {
     self.recorded_at = reply->sent_at;
-    report(fact_kind::completed, self, frozen->status);
+    report_completed(self, *reply);
     publish(self, std::move(given));
     co_return;
   }
@@ -185,6 +210,29 @@ asio::awaitable<void> engine::state::complete(run& self, answer given,
   self.publish();
   self.settled.fire();
   co_await keep_recording(self, completion);
+}
+
+void engine::state::report_completed(run& self, const write_reply& reply) const {
+  const bool by_application = reply.already && store_.traits().co_commit;
+  report(by_application ? fact_kind::co_committed : fact_kind::completed, self,
+         self.stored->status);
+  const bool success = self.stored->status < 300;
+  if (!by_application && success && self.by->settings().effects == effect_class::atomic) {
+    report(fact_kind::not_co_committed, self, self.stored->status);
+  }
+}
+
+// The application's commit decides, and nobody can read now how it has decided: no success may be
+// said. A retry will be told.
+asio::awaitable<void> engine::state::leave_to_application(run& self, const write& completion) {
+  problem why = about(problem_code::store_unavailable, self);
+  report_refusal(*self.by, &self.id, why);
+  report(fact_kind::kept, self, 0);
+  publish(self, to_response(why, self.by->settings().problems));
+  self.settled.fire();
+  const result<write_reply> reply =
+      co_await insist(self, completion, env_.now() + self.by->settings().detached_max);
+  if (reply) report(fact_kind::completed, self, 0);
 }
 
 asio::awaitable<void> engine::state::keep_recording(run& self, const write& completion) {
@@ -219,6 +267,7 @@ asio::awaitable<void> engine::state::release(run& self, response said,
   const result<write_reply> reply =
       co_await release_record(self, retention, env_.now() + limits_.store_patience);
   if (reply && reply->verdict == write_verdict::lease_lost) {
+    note_difference(self, *reply, said.status(), nullptr);
     publish_refused(self, *reply);
     co_return;
   }
@@ -286,8 +335,12 @@ asio::awaitable<void> engine::state::conclude_failure(run& self) {
 }
 
 asio::awaitable<void> engine::state::conclude_indeterminate(run& self, response said) {
-  const bool found = co_await read_back(self);
-  if (found) co_return;
+  std::optional<answer> found = co_await read_back(self);
+  if (found) {
+    self.first = std::move(found);
+    self.publish();
+    co_return;
+  }
   answer whole{std::move(said)};
   if (self.by->settings().park_on_lapse) {
     co_await park(self, std::move(whole));
@@ -297,24 +350,40 @@ asio::awaitable<void> engine::state::conclude_indeterminate(run& self, response 
   publish(self, std::move(whole));
 }
 
-// Where applications complete records themselves, the true answer may be there although none came.
-asio::awaitable<bool> engine::state::read_back(run& self) {
-  if (!store_.traits().co_commit) co_return false;
-  record_filter own;
-  own.exact = self.id;
+// Where applications complete records themselves, the true answer may be there although none came,
+// or be on its way in a transaction that still holds the row. Asked by a write, for a read proves
+// nothing: a renewal says "lost" with the record, "busy", or that nothing has happened yet.
+asio::awaitable<std::optional<answer>> engine::state::read_back(run& self) {
+  if (!store_.traits().co_commit) co_return std::nullopt;
+  const fence by = self.fenced_by();
   const steady_time until = env_.now() + self.by->settings().readback;
   std::chrono::milliseconds pause = first_pause;
   for (;;) {
-    const result<record_page> page = co_await store_.find(own);
-    if (page && !page->records.empty() && page->records.front().state == record_state::completed &&
-        page->records.front().fingerprint == self.asks) {
-      publish_stored(self, page->records.front());
-      co_return true;
+    const result<write_reply> reply = co_await store_.renew(by);
+    if (!reply) report_fault(self, reply.error());
+    if (reply && reply->verdict == write_verdict::lease_lost) {
+      co_return read_back_answer(self, *reply);
     }
-    if (env_.now() + pause > until) co_return false;
+    const bool busy = reply && reply->verdict == write_verdict::busy;
+    if (reply && !busy) self.trust(reply->sent_at);
+    const steady_time end = busy ? std::max(until, self.lease_until) : until;
+    if (env_.now() + pause > end) co_return std::nullopt;
     co_await detail::sleep_until(env_, env_.now() + pause);
     pause = std::min(pause * 2, longest_pause);
   }
+}
+
+// Only an answer of this very request: whoever has the key by now may have asked for something
+// else.
+std::optional<answer> engine::state::read_back_answer(run& self, const write_reply& refused) {
+  const bool ours = refused.current && refused.current->state == record_state::completed &&
+                    refused.current->fingerprint == self.asks;
+  if (!ours) return std::nullopt;
+  const record& found = *refused.current;
+  const bool own = found.claim_id == self.reply->current.claim_id;
+  report(own ? fact_kind::co_committed : fact_kind::lease_lost, self);
+  if (found.answer && found.answer->omitted == body_omitted::none) self.stored = found.answer;
+  return stored_for_first(self, found);
 }
 
 }  // namespace callonce

@@ -130,7 +130,7 @@ asio::awaitable<bool> engine::state::make_sure_of_lease(run& self) {
 
 // Nothing: the handler threw.
 asio::awaitable<std::optional<outcome>> engine::state::work_on(run& self) {
-  claim won{self.fenced_by(), self.lost.get_token(),
+  claim won{self.fenced_by(), self.by, self.lost.get_token(),
             [&self](response interim) { self.tell(std::move(interim)); }};
   try {
     co_return co_await (*self.work)(won, *self.asked);

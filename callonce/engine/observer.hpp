@@ -10,16 +10,18 @@ namespace callonce {
 
 /// What happened, in the order in which it happens to one request.
 enum class fact_kind : std::uint8_t {
-  passed_through,  ///< No key was wanted or sent.
-  unprotected,     ///< The store took no claim, and the route runs all the same (fail_open).
-  refused,         ///< Answered with a problem (`code`) before or instead of a run.
-  claimed,         ///< A claim is durably won (`claim`).
-  replayed,        ///< Answered from a completed record.
-  dispatched,      ///< The handler is about to be called.
-  answered,        ///< The handler has ended (`status`).
-  handler_failed,  ///< The handler threw.
-  completed,       ///< The completion is durable.
-  co_committed,    ///< The application's own transaction completed the record.
+  passed_through,    ///< No key was wanted or sent.
+  unprotected,       ///< The store took no claim, and the route runs all the same (fail_open).
+  refused,           ///< Answered with a problem (`code`) before or instead of a run.
+  claimed,           ///< A claim is durably won (`claim`).
+  replayed,          ///< Answered from a completed record.
+  dispatched,        ///< The handler is about to be called.
+  answered,          ///< The handler has ended (`status`).
+  handler_failed,    ///< The handler threw.
+  completed,         ///< The completion is durable.
+  co_committed,      ///< The application's own transaction completed the record.
+  answer_differs,    ///< What the application sent is not what its transaction stored.
+  not_co_committed,  ///< Class atomic, and yet the application left the completion to the engine.
   released,
   kept,  ///< The outcome is not certain; the claim stays until its lease lapses.
   parked,

@@ -171,6 +171,8 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
   asio::awaitable<void> conclude_indeterminate(run& self, response said);
   asio::awaitable<void> complete(run& self, answer given,
                                  std::shared_ptr<const stored_answer> frozen);
+  void report_completed(run& self, const write_reply& reply) const;
+  asio::awaitable<void> leave_to_application(run& self, const write& completion);
   asio::awaitable<void> keep_recording(run& self, const write& completion);
   asio::awaitable<result<write_reply>> release_record(run& self,
                                                       std::chrono::milliseconds retention,
@@ -180,10 +182,14 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
                                                 std::chrono::milliseconds retention);
   asio::awaitable<void> park(run& self, answer given);
   asio::awaitable<result<write_reply>> insist(run& self, const write& attempt, steady_time until);
-  asio::awaitable<bool> read_back(run& self);
+  asio::awaitable<std::optional<answer>> read_back(run& self);
+  std::optional<answer> read_back_answer(run& self, const write_reply& refused);
   void publish(run& self, answer given);
   void publish_refused(run& self, const write_reply& refused);
   void publish_stored(run& self, const record& found);
+  answer stored_for_first(run& self, const record& found);
+  void note_difference(const run& self, const write_reply& refused, int status,
+                       const stored_answer* frozen) const;
 
   // keeper.cpp: renewals while the run goes on.
   void keep(const std::shared_ptr<run>& self, const asio::any_io_executor& on, steady_time at);

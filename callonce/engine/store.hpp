@@ -27,6 +27,8 @@ struct claim_reply {
 /// What a write under a fence met. A refusal carries the record as it stands, if there is one.
 struct write_reply {
   write_verdict verdict = write_verdict::lease_lost;
+  /// Done before this write: it was a repetition, or the application's transaction was quicker.
+  bool already = false;
   std::optional<record> current;
   moment judged_at{};
   steady_time sent_at{};

@@ -36,5 +36,7 @@ struct standing_clocks {
 
 testkit::exam_factory memory_subjects();
 testkit::exam_factory sqlite_subjects();
+/// With so many hash partitions; 0: a single table.
+testkit::exam_factory postgres_subjects(unsigned partitions);
 
 }  // namespace callonce::exam

@@ -87,6 +87,10 @@ const std::map<std::string, std::vector<std::string>>& layers() {
        {"callonce/core/", "callonce/engine/store.hpp", "callonce/engine/environment.hpp",
         "callonce/engine/completion.hpp", "callonce/engine/claim.hpp",
         "callonce/stores/group_commit/", "callonce/stores/sqlite/"}},
+      {"callonce/stores/postgres/",
+       {"callonce/core/", "callonce/engine/store.hpp", "callonce/engine/environment.hpp",
+        "callonce/engine/completion.hpp", "callonce/engine/claim.hpp",
+        "callonce/stores/group_commit/", "callonce/stores/postgres/"}},
       {"callonce/adapters/beast/",
        {"callonce/core/", "callonce/engine/", "callonce/adapters/beast/"}},
       {"callonce/testkit/", {"callonce/core/", "callonce/engine/", "callonce/testkit/"}},
@@ -153,7 +157,7 @@ TEST(tidy, time_sleep_and_randomness_come_through_environment) {
                           R"(\busleep\(|\brand\(|random_device|getrandom|steady_timer)"};
   // A store's own threads may sleep, at one place, where a lock has no event to wait for.
   const std::regex doors{R"(^callonce/(engine/system_environment\.cpp|testkit/)|_test\.cpp$|)"
-                         R"(^callonce/stores/sqlite/pause\.cpp$|/loopback\.hpp$)"};
+                         R"(^callonce/stores/group_commit/pause\.cpp$|/loopback\.hpp$)"};
   for (const source& file : sources()) {
     if (!is_code(file) || !is_in(file, "callonce/") || std::regex_search(file.path, doors))
       continue;

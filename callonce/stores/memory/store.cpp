@@ -71,6 +71,7 @@ write_reply store::apply_write(const identity& id, Rule rule) {
     reply.current = *step.write;
     write(*std::move(step.write));
   } else if (found != nullptr) {
+    reply.already = step.verdict == write_verdict::done;
     reply.current = *found;
   }
   return reply;

@@ -4,8 +4,6 @@
 #include <boost/json/serialize.hpp>
 #include <sqlite3.h>
 
-#include <callonce/core/codec.hpp>
-#include <callonce/core/replay.hpp>
 #include <callonce/stores/sqlite/co_commit.hpp>
 
 namespace callonce::sqlite {
@@ -57,7 +55,7 @@ result<void> run(sqlite3* in, const co_commit_statement& what) {
 }  // namespace
 
 co_commit_statement completion_of(const claim& won, const response& answer) {
-  stored_answer frozen = freeze(answer, {}, answer.content().size());
+  stored_answer frozen = won.frozen(answer);
   // The resource travels under its own name; a reader takes it out again.
   const std::string* resource = answer.headers().find(resource_field);
   if (resource != nullptr) frozen.headers.add(std::string{resource_field}, *resource);
@@ -69,7 +67,8 @@ co_commit_statement completion_of(const claim& won, const response& answer) {
   made.claim = won.handle();
   made.status = frozen.status;
   made.headers = boost::json::serialize(lines);
-  made.body = std::move(frozen.body);
+  // Whole: the statement holds it to the record's bound.
+  made.body = answer.content();
   return made;
 }
 

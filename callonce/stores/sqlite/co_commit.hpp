@@ -30,8 +30,8 @@ struct co_commit_statement {
   body_bytes body;      ///< A blob.
 };
 
-/// What `complete` runs for this answer: without the lines that no replay may repeat. Trailers, and
-/// the fields that a policy drops from replays, are not known here.
+/// What `complete` runs for this answer: without the lines that no replay may repeat, and without
+/// trailers. Pre: `won.is_protected()`.
 co_commit_statement completion_of(const claim& won, const response& answer);
 
 /// Gives 'claimed', 'completed', 'released' or 'parked' for the handle ?1, and no row where its

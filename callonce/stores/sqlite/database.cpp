@@ -1,9 +1,9 @@
 #include <sqlite3.h>
 
 #include <callonce/core/digest.hpp>
+#include <callonce/stores/group_commit/pause.hpp>
 #include <callonce/stores/sqlite/database.hpp>
 #include <callonce/stores/sqlite/misconfigured.hpp>
-#include <callonce/stores/sqlite/pause.hpp>
 
 namespace callonce::sqlite::detail {
 namespace {
@@ -69,7 +69,7 @@ void database::configure(int cache_kib) {
 int database::on_busy(void* self, int asked_before) {
   const auto& in = *static_cast<const database*>(self);
   if (in.environment_.now() >= in.give_up_at_) return 0;
-  pause(asked_before < quick_asks ? first_pause : later_pause);
+  group_commit::pause(asked_before < quick_asks ? first_pause : later_pause);
   return 1;
 }
 

@@ -77,8 +77,15 @@ bool is_written_in_sql(const statement& from) {
   return from.integer(answer_column::form) == 0;
 }
 
-int small_number(const statement& from, int at) {
-  return static_cast<int>(std::clamp<std::int64_t>(from.integer(at), 0, 1000));
+result<stored_answer> read_written_in_sql(const statement& from,
+                                          std::optional<std::string_view> body) {
+  const auto within = [&](int at, int most) {
+    return static_cast<int>(std::clamp<std::int64_t>(from.integer(at), 0, most));
+  };
+  const auto omitted = static_cast<body_omitted>(
+      within(answer_column::omitted, static_cast<int>(body_omitted::expired)));
+  return decode_plain_answer(within(answer_column::status, 1000), from.text(answer_column::headers),
+                             body, omitted);
 }
 
 std::int64_t register_boot(database& in, const std::string& boot_id) {
@@ -175,13 +182,9 @@ std::shared_ptr<const stored_answer> rows::read_answer(std::int64_t of) {
   if (!find_answer_.step()) return nullptr;
   std::optional<std::string_view> body;
   if (!find_answer_.is_null(answer_column::body)) body = find_answer_.text(answer_column::body);
-  result<stored_answer> answer =
-      is_written_in_sql(find_answer_)
-          ? decode_plain_answer(
-                small_number(find_answer_, answer_column::status),
-                find_answer_.text(answer_column::headers), body,
-                static_cast<body_omitted>(small_number(find_answer_, answer_column::omitted)), {})
-          : decode_answer(find_answer_.text(answer_column::head), body);
+  result<stored_answer> answer = is_written_in_sql(find_answer_)
+                                     ? read_written_in_sql(find_answer_, body)
+                                     : decode_answer(find_answer_.text(answer_column::head), body);
   return answer ? std::make_shared<const stored_answer>(*std::move(answer)) : nullptr;
 }
 

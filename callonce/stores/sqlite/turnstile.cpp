@@ -2,7 +2,7 @@
 
 #include <sys/file.h>
 
-#include <callonce/stores/sqlite/pause.hpp>
+#include <callonce/stores/group_commit/pause.hpp>
 #include <callonce/stores/sqlite/turnstile.hpp>
 
 namespace callonce::sqlite::detail {
@@ -35,7 +35,7 @@ bool turnstile::wait_for(const descriptor& file, steady_time deadline) const {
   auto next = first_pause;
   while (flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
     if (environment_.now() >= deadline) return false;
-    pause(next);
+    group_commit::pause(next);
     next = std::min(2 * next, longest_pause);
   }
   return true;

@@ -103,6 +103,7 @@ struct writer::judge {
     if (step.write) {
       said.current = std::move(step.write);
     } else if (found != nullptr) {
+      said.already = step.verdict == write_verdict::done;
       said.current = std::move(found->current);
     }
     said.judged_at = now;

@@ -82,17 +82,17 @@ class candidate {
   void pass(std::chrono::milliseconds time) { of_.advance(time, time); }
 
   claim_reply claim(const claim_request& wish) { return wait_for(store().claim(wish)).value(); }
-  write_reply renew(const fence& by) { return wait_for(store().renew(by)).value(); }
+  write_reply renew(const fence& by) { return whole(by.id, store().renew(by)); }
   write_reply complete(const fence& by, std::shared_ptr<const stored_answer> answer) {
-    return wait_for(store().complete(by, std::move(answer))).value();
+    return whole(by.id, store().complete(by, std::move(answer)));
   }
   write_reply release(const fence& by, std::chrono::milliseconds for_how_long = retention) {
-    return wait_for(store().release(by, for_how_long)).value();
+    return whole(by.id, store().release(by, for_how_long));
   }
-  write_reply park(const fence& by) { return wait_for(store().park(by)).value(); }
+  write_reply park(const fence& by) { return whole(by.id, store().park(by)); }
   write_reply settle(const settlement& decision) {
     const settle_reason reason{"examiner", "because it is asked"};
-    return wait_for(store().settle(decision, reason)).value();
+    return whole(decision.id, store().settle(decision, reason));
   }
   record_page find(const record_filter& which) { return wait_for(store().find(which)).value(); }
 
@@ -126,6 +126,13 @@ class candidate {
   }
 
  private:
+  // Only a refusal has to carry the record; here every write is looked at whole.
+  write_reply whole(const identity& id, asio::awaitable<result<write_reply>> operation) {
+    write_reply said = wait_for(std::move(operation)).value();
+    if (said.verdict == write_verdict::done && !said.current) said.current = look_up(id);
+    return said;
+  }
+
   exam_subject& of_;
   bool second_ = false;
 };

@@ -4,10 +4,10 @@
 
 #include <chrono>
 
-namespace callonce::sqlite::detail {
+namespace callonce::group_commit {
 
 /// Sleeps between two looks at a lock that has no event to wait for. Only threads of the store
 /// call it, never an executor's.
 void pause(std::chrono::microseconds how_long);
 
-}  // namespace callonce::sqlite::detail
+}  // namespace callonce::group_commit

@@ -1,0 +1,46 @@
+#pragma once
+
+// Internal: what the functions of a batch bring back, as records.
+
+#include <optional>
+
+#include <callonce/core/transition.hpp>
+#include <callonce/stores/postgres/session.hpp>
+
+namespace callonce::postgres::detail {
+
+/// The columns of callonce.whole, for a SELECT.
+extern const char* const whole_columns;
+
+/// How a claim changed a row, as the functions say it.
+enum class change : std::uint8_t {
+  none = 0,
+  after_release = 1,
+  takeover = 2,
+  after_expiry = 3,
+  repeat = 4,
+  parked = 5,
+  blocked = 6,  ///< Somebody's uncommitted insert has the key.
+};
+
+/// One row of callonce.found.
+struct found_row {
+  int place = 0;  ///< Among the operations, from 1.
+  change how = change::none;
+  bool exists = false;
+  result<record> current = errc::corrupt;  ///< Where it exists.
+};
+
+/// The clocks that judged: the first row. Pre: `from` is an answer without a fault.
+moment clocks_of(const table& from);
+/// Row `row` of callonce.found; `wanted` is what the operation was about.
+found_row read_found(const table& from, int row, const identity& wanted);
+
+/// A record, from the columns of callonce.whole that begin at `first`.
+/// Errors: corrupt, for a row whose state cannot be trusted and, with `wanted`, for another key
+/// under the same index.
+result<record> read_record(const table& from, int row, int first, const identity* wanted);
+/// The id that such a row has.
+std::uint64_t id_of(const table& from, int row, int first);
+
+}  // namespace callonce::postgres::detail
