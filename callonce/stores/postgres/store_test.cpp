@@ -192,7 +192,7 @@ TEST(postgres_lane, a_statement_timeout_of_the_role_is_a_fault_and_not_the_end) 
   at.claim(wish_of("first"));
   options hasty;
   hasty.timeout = 500ms;
-  at.set("statement_timeout = '1ms'");
+  at.set("statement_timeout = '60ms'");
   {
     store slow{at.url(), hasty};
     postgres_client blocker{at.url()};
