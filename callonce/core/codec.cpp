@@ -113,7 +113,9 @@ bool is_field_value(std::string_view value) {
 
 std::optional<header_list> lines_of_json(std::string_view text) {
   boost::system::error_code fault;
-  const boost::json::value whole = boost::json::parse(text, fault);
+  boost::json::parse_options bytes_are_opaque;
+  bytes_are_opaque.allow_invalid_utf8 = true;
+  const boost::json::value whole = boost::json::parse(text, fault, {}, bytes_are_opaque);
   if (fault || !whole.is_array()) return std::nullopt;
   header_list lines;
   for (const boost::json::value& each : whole.get_array()) {

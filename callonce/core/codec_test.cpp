@@ -211,6 +211,13 @@ TEST(Codec, AnAnswerWrittenThroughSqlWhoseBodyIsGone) {
   EXPECT_EQ(decode_plain_answer(204, "[]", "", body_omitted::none)->omitted, body_omitted::none);
 }
 
+// C64: field values are bytes, and not every application writes UTF-8.
+TEST(Codec, AnAnswerWrittenThroughSqlMayHaveAnyByteAboveAscii) {
+  const auto read = decode_plain_answer(200, "[[\"X-A\",\"\xE4\"]]", "", body_omitted::none);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read->headers.find("X-A"), "\xE4");
+}
+
 TEST(Codec, WhatNoHttpAnswerCanBeIsCorrupt) {
   for (const char* headers :
        {"", "{}", "null", "[1]", R"([["A"]])", R"([["A","b","c"]])", R"([["A",1]])",

@@ -35,10 +35,10 @@ constexpr std::size_t downstream_key_digits = 40;
 
 }  // namespace
 
-std::string claim::handle() const {
-  std::string bytes{text_of(fence_.id.index())};
-  for (unsigned shift : {24U, 16U, 8U, 0U}) bytes += static_cast<char>(fence_.attempt >> shift);
-  bytes += text_of(fence_.claim_id);
+std::string handle_of(const fence& by) {
+  std::string bytes{text_of(by.id.index())};
+  for (unsigned shift : {24U, 16U, 8U, 0U}) bytes += static_cast<char>(by.attempt >> shift);
+  bytes += text_of(by.claim_id);
   return encode(bytes_of(bytes), base64url, 6);
 }
 

@@ -12,6 +12,10 @@
 
 namespace callonce {
 
+/// The opaque text that names exactly the claim behind this fence: base64url, without padding, of
+/// the key's index (16 bytes), the attempt (4, the highest first) and the claim_id (16).
+std::string handle_of(const fence& by);
+
 /// A won claim, as the handler sees it. Made by the engine alone; valid until the handler has
 /// ended.
 class claim {
@@ -27,7 +31,7 @@ class claim {
   std::uint32_t attempt() const noexcept { return fence_.attempt; }
   const fence& fenced_by() const noexcept { return fence_; }
   /// The opaque text that names exactly this claim, for the application's own transaction.
-  std::string handle() const;
+  std::string handle() const { return handle_of(fence_); }
   /// A key for one downstream system: equal over all attempts, different for each scope, key and
   /// name. Source: I20, L-18, C100.
   std::string downstream_key(std::string_view name) const;

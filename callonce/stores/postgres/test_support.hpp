@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <tests/support/postgres_server.hpp>
 
+#include <callonce/engine/claim.hpp>
 #include <callonce/stores/postgres/migrate.hpp>
 #include <callonce/stores/postgres/store.hpp>
 
@@ -68,24 +69,6 @@ inline std::shared_ptr<const stored_answer> answer_of(std::string body, int stat
 
 inline fence fence_of(const claim_request& wish, std::uint32_t attempt = 1) {
   return {wish.id, wish.claim_id, attempt};
-}
-
-/// The handle that an application gets in Idempotency-Claim.
-inline std::string handle_of(const fence& by) {
-  static constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string bytes{text_of(by.id.index())};
-  for (const unsigned shift : {24U, 16U, 8U, 0U}) bytes += static_cast<char>(by.attempt >> shift);
-  bytes += text_of(by.claim_id);
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    unsigned value = 0;
-    for (std::size_t each = 0; each < 3; ++each) {
-      value = value << 8 | static_cast<unsigned char>(bytes[at + each]);
-    }
-    for (const unsigned shift : {18U, 12U, 6U, 0U}) text += digits[value >> shift & 63U];
-  }
-  return text;
 }
 
 /// As an owner in the one-transaction mode begins.

@@ -22,8 +22,8 @@ constexpr std::size_t records_a_turn = 200;
 // A superset of what core/transition will find due; it decides row by row when they are written.
 constexpr const char* choose_sql =
     "select id, expires_at_ms <= ?3 or (state = 1 and park = 1) or (state = 2 and "
-    "body_until_ms <= ?3 and exists (select 1 from callonce_answer a where a.id = r.id and a.body "
-    "is not null)) from callonce_record r where id > ?1 order by id limit ?2";
+    "body_until_ms <= ?3 and exists (select 1 from callonce_answer a where a.id = r.id and "
+    "length(a.body) > 0)) from callonce_record r where id > ?1 order by id limit ?2";
 
 // What a filter says, as SQL with its parameters.
 struct condition {

@@ -68,6 +68,26 @@ bool is_state(std::int64_t number) {
          number <= static_cast<std::int64_t>(record_state::parked);
 }
 
+// The order of what is read of an answer; of the last three only form 0 has values.
+struct answer_column {
+  enum : int { form, head, body, status, headers, omitted };
+};
+
+bool is_written_in_sql(const statement& from) {
+  return from.integer(answer_column::form) == 0;
+}
+
+result<stored_answer> read_written_in_sql(const statement& from,
+                                          std::optional<std::string_view> body) {
+  const auto within = [&](int at, int most) {
+    return static_cast<int>(std::clamp<std::int64_t>(from.integer(at), 0, most));
+  };
+  const auto omitted = static_cast<body_omitted>(
+      within(answer_column::omitted, static_cast<int>(body_omitted::expired)));
+  return decode_plain_answer(within(answer_column::status, 1000), from.text(answer_column::headers),
+                             body, omitted);
+}
+
 std::int64_t register_boot(database& in, const std::string& boot_id) {
   statement add{in, "insert or ignore into callonce_boot (boot_id) values (?1)"};
   statement ask{in, "select number from callonce_boot where boot_id = ?1"};
@@ -92,7 +112,9 @@ rows::rows(database& in, const clocks& by)
                       ") values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
                       "?16, ?17, ?18, ?19, ?20)"),
       update_(in, update_sql),
-      find_answer_(in, "select head, body from callonce_answer where id = ?1"),
+      find_answer_(in,
+                   "select form, head, body, status, headers, omitted from callonce_answer "
+                   "where id = ?1"),
       write_answer_(in,
                     "insert or replace into callonce_answer (id, head, body) values (?1, ?2, ?3)"),
       drop_body_(in, "update callonce_answer set body = null where id = ?1"),
@@ -159,8 +181,10 @@ std::shared_ptr<const stored_answer> rows::read_answer(std::int64_t of) {
   find_answer_.bind(1, of);
   if (!find_answer_.step()) return nullptr;
   std::optional<std::string_view> body;
-  if (!find_answer_.is_null(1)) body = find_answer_.text(1);
-  result<stored_answer> answer = decode_answer(find_answer_.text(0), body);
+  if (!find_answer_.is_null(answer_column::body)) body = find_answer_.text(answer_column::body);
+  result<stored_answer> answer = is_written_in_sql(find_answer_)
+                                     ? read_written_in_sql(find_answer_, body)
+                                     : decode_answer(find_answer_.text(answer_column::head), body);
   return answer ? std::make_shared<const stored_answer>(*std::move(answer)) : nullptr;
 }
 

@@ -127,6 +127,7 @@ store_traits store::traits() const {
   made.name = "sqlite";
   made.durable = true;
   made.shared = true;
+  made.co_commit = true;
   return made;
 }
 
