@@ -356,7 +356,10 @@ asio::awaitable<void> engine::state::conclude_indeterminate(run& self, response 
 asio::awaitable<std::optional<answer>> engine::state::read_back(run& self) {
   if (!store_.traits().co_commit) co_return std::nullopt;
   const fence by = self.fenced_by();
-  const steady_time until = env_.now() + self.by->settings().readback;
+  const policy_settings& is = self.by->settings();
+  // Elsewhere the application hardly ever does: one look, and no client waits for more.
+  const bool expected = is.effects == effect_class::atomic;
+  const steady_time until = env_.now() + (expected ? is.readback : 0ms);
   std::chrono::milliseconds pause = first_pause;
   for (;;) {
     const result<write_reply> reply = co_await store_.renew(by);
@@ -366,7 +369,7 @@ asio::awaitable<std::optional<answer>> engine::state::read_back(run& self) {
     }
     const bool busy = reply && reply->verdict == write_verdict::busy;
     if (reply && !busy) self.trust(reply->sent_at);
-    const steady_time end = busy ? std::max(until, self.lease_until) : until;
+    const steady_time end = busy && expected ? std::max(until, self.lease_until) : until;
     if (env_.now() + pause > end) co_return std::nullopt;
     co_await detail::sleep_until(env_, env_.now() + pause);
     pause = std::min(pause * 2, longest_pause);

@@ -58,6 +58,10 @@ void child_process::kill() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
 }
 
+void child_process::signal(int number) {
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
 int child_process::wait() {
   if (input_ >= 0) close(input_);
   input_ = -1;

@@ -20,6 +20,7 @@ class child_process {
   void write_line(const std::string& line);
   std::string read_line();
   void kill();
+  void signal(int number);
   /// Closes its input and waits for its end. Post: its exit code.
   int wait();
 

@@ -130,33 +130,22 @@ void postgres_server::initialize(const std::vector<std::string>& settings) {
   for (const std::string& each : settings) more << each << '\n';
 }
 
+// A new one gives up while the memory of a killed one is in use, or its port taken; and there is no
+// event for its being ready that one could wait for.
 void postgres_server::start() {
-  if (pid_ > 0) return;
-  const auto log = folder_ / "server.log";
-  for (int tries = 0; tries < 5; ++tries) {
-    if (port_ == 0) port_ = free_port();
-    pid_ = start_program(
-        {programs() / "postgres", "-D", folder_ / "data", "-p", std::to_string(port_)}, log);
-    try {
-      await_ready();
-      return;
-    } catch (const std::runtime_error&) {
-      if (databases_ > 0 || tries == 4) throw;
-      port_ = 0;  // Somebody else took it meanwhile.
-    }
-  }
-}
-
-// A server has no event for its being ready that one could wait for.
-void postgres_server::await_ready() {
   const auto end = std::chrono::steady_clock::now() + patience;
-  while (std::chrono::steady_clock::now() < end) {
-    if (PQping(url().c_str()) == PQPING_OK) return;
-    if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
+  for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(10ms)) {
+    if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) {
       pid_ = -1;
-      break;
+      if (databases_ == 0) port_ = 0;
     }
-    std::this_thread::sleep_for(10ms);
+    if (port_ == 0) port_ = free_port();
+    if (pid_ <= 0) {
+      pid_ = start_program(
+          {programs() / "postgres", "-D", folder_ / "data", "-p", std::to_string(port_)},
+          folder_ / "server.log");
+    }
+    if (PQping(url().c_str()) == PQPING_OK) return;
   }
   throw std::runtime_error{"PostgreSQL does not start: " + tail_of(folder_ / "server.log")};
 }
@@ -181,10 +170,13 @@ std::string postgres_server::new_database(const std::string& from) {
   return name;
 }
 
-// Its children see that it is gone by themselves, soon; the new one waits for that.
+// Each of its children is in a session of its own.
 void postgres_server::kill() {
   if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);
+  const std::string name = std::to_string(pid_);
+  ::kill(pid_, SIGSTOP);
+  std::ifstream children{"/proc/" + name + "/task/" + name + "/children"};
+  for (pid_t each = 0; children >> each;) ::kill(each, SIGKILL);
   ::kill(pid_, SIGKILL);
   wait_for(pid_);
   pid_ = -1;

@@ -45,7 +45,6 @@ class postgres_server {
 
  private:
   void initialize(const std::vector<std::string>& settings);
-  void await_ready();
 
   std::filesystem::path folder_;
   std::uint16_t port_ = 0;

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
+#include <tests/support/postgres_shop.hpp>
 
 #include <callonce/engine/blocking.hpp>
 #include <callonce/stores/postgres/co_commit.hpp>
-#include <callonce/stores/postgres/test_support.hpp>
 
 namespace callonce::postgres {
 namespace {

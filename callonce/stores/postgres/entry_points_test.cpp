@@ -3,8 +3,7 @@
 #include <array>
 
 #include <gtest/gtest.h>
-
-#include <callonce/stores/postgres/test_support.hpp>
+#include <tests/support/postgres_shop.hpp>
 
 namespace callonce::postgres {
 namespace {

@@ -2,8 +2,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-
-#include <callonce/stores/postgres/test_support.hpp>
+#include <tests/support/postgres_shop.hpp>
 
 namespace callonce::postgres {
 namespace {
