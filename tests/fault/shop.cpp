@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include <gtest/gtest.h>
 #include <tests/fault/shop.hpp>
 
 #include <callonce/stores/postgres/migrate.hpp>
@@ -95,6 +96,17 @@ reply settle(const cli::test::served& to, const std::string& key, const std::str
     last = post(to, key, {}, body);
   }
   return last;
+}
+
+void expect_one_order(shop& in, const cli::test::served& at, const std::string& key) {
+  const reply settled = settle(at, key);
+  EXPECT_EQ(settled.status, 201) << settled.head << settled.body;
+  const reply again = post(at, key);
+  EXPECT_EQ(again.status, 201);
+  EXPECT_EQ(again.body, settled.body);
+  EXPECT_TRUE(is_marked(again));
+  EXPECT_EQ(in.orders(key), 1u);
+  EXPECT_EQ(post(at, key, {}, "another body").status, 422);
 }
 
 bool is_marked(const reply& of) {

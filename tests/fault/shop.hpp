@@ -70,6 +70,8 @@ reply post(const cli::test::served& to, const std::string& key, const std::strin
 /// Again until it is answered 201, as a patient client does.
 reply settle(const cli::test::served& to, const std::string& key,
              const std::string& body = "two books");
+/// The end of every story: settled with one order, one answer, and another payload refused.
+void expect_one_order(shop& in, const cli::test::served& at, const std::string& key);
 bool is_marked(const reply& of);
 bool has_code(const reply& of, const std::string& code);
 
