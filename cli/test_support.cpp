@@ -176,6 +176,12 @@ void served::signal(int number) const {
   ::kill(process_, number);
 }
 
+void served::await_stopped() const {
+  int status = 0;
+  while (::waitpid(process_, &status, WUNTRACED) == process_ && !WIFSTOPPED(status)) {
+  }
+}
+
 int served::wait() {
   log_ += read_all(output_);
   return code_of(std::exchange(process_, 0));

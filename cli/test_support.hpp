@@ -49,6 +49,8 @@ class served {
   std::uint16_t port() const { return port_; }
   std::uint16_t admin() const { return admin_; }
   void signal(int number) const;
+  /// Waits until it has stopped itself (SIGSTOP).
+  void await_stopped() const;
   /// Waits for the end. Post: the exit code.
   int wait();
   int stop();

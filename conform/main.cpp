@@ -10,12 +10,15 @@
 namespace {
 
 constexpr std::string_view usage =
-    R"(usage: conform --callonce PROGRAM [--effect-app PROGRAM] [--only PREFIX]… [--deep]
+    R"(usage: conform --callonce PROGRAM [--effect-app PROGRAM] [--new-store PROGRAM] [--only PREFIX]…
+               [--deep]
        conform --list
 
 Runs every row against gateways of its own and prints one line a row.
   --callonce PROGRAM    the gateway to test
   --effect-app PROGRAM  the application behind it; default: effect_app beside this program
+  --new-store PROGRAM   makes the gateways' stores: called with a name, it prints a URL; without
+                        it they are SQLite files
   --only PREFIX         only rows whose id begins so; may be given again
   --deep                the long form of the rows that have one
   --list                print ids and sentences, run nothing
@@ -38,6 +41,8 @@ bool parse(int count, char** given, conform::run_options& options, bool& list) {
       options.callonce = std::filesystem::absolute(given[++i]);
     } else if (name == "--effect-app" && more) {
       options.effect_app = std::filesystem::absolute(given[++i]);
+    } else if (name == "--new-store" && more) {
+      options.new_store = std::filesystem::absolute(given[++i]);
     } else if (name == "--only" && more) {
       options.only.emplace_back(given[++i]);
     } else {

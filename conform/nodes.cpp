@@ -126,7 +126,8 @@ std::string config_text(const node_options& options, std::uint16_t listen, std::
   std::string text = options.top + "listen = \"" + local(listen) + "\"\n";
   text += "admin = \"" + local(admin) + "\"\n";
   text += "upstream = \"http://" + local(options.upstream) + "\"\n";
-  text += "[store]\nurl = \"sqlite:" + options.store.string() + "\"\n";
+  const std::string file = "sqlite:" + options.store.string();
+  text += "[store]\nurl = \"" + (options.store_url.empty() ? file : options.store_url) + "\"\n";
   text += "timeout = \"" + options.store_timeout + "\"\n";
   text += "[scope]\n" + options.scope;
   text += "[limits]\n" + options.limits;

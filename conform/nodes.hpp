@@ -13,6 +13,7 @@ namespace conform {
 /// What one gateway is started with, beyond the routes that every gateway of a run has.
 struct node_options {
   std::filesystem::path store;  ///< two nodes with one path share their records
+  std::string store_url;        ///< where that is no SQLite file
   std::uint16_t upstream = 0;
   std::string top;                                     ///< lines before the first table
   std::string scope = "from = \"header:X-Tenant\"\n";  ///< lines for [scope]

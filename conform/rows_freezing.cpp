@@ -174,6 +174,7 @@ void cut_off_answer(trial& t) {
 }
 
 void store_fails_at_completion(trial& t) {
+  t.needs_file_store();
   const subject one = t.fresh();
   node_options options = t.own_options();
   options.keep_log = false;  // its log is a file too

@@ -27,6 +27,7 @@ void refusals_are_no_errors(trial& t) {
 }
 
 void nothing_in_clear(trial& t) {
+  t.needs_file_store();
   node_options options = t.own_options();
   options.log = "level = \"debug\"\n";
   const auto own = t.own_node(options);

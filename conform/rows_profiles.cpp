@@ -232,6 +232,7 @@ void ucp_signed_fields(trial& t) {
 }
 
 void ucp_store_down(trial& t) {
+  t.needs_file_store();
   const auto own = t.own_node(t.own_options());
   const subject one = t.fresh();
   own->forbid_writes();

@@ -142,10 +142,12 @@ int run_rows(const run_options& options, std::ostream& to) {
   shared.callonce = options.callonce;
   shared.directory = own_directory();
   shared.deep = options.deep;
+  shared.new_store = options.new_store;
   process app;
   shared.app = start_application(app, options, shared.directory / "app.log");
   node_options both;
   both.store = shared.directory / "shared.db";
+  both.store_url = make_store(shared, "shared");
   both.upstream = shared.app;
   shared.n1 = std::make_unique<node>(shared.callonce, shared.directory, "n1", both);
   shared.n2 = std::make_unique<node>(shared.callonce, shared.directory, "n2", both);

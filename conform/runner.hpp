@@ -10,6 +10,8 @@ namespace conform {
 struct run_options {
   std::filesystem::path callonce;
   std::filesystem::path effect_app;
+  /// Makes a store: called with a name, it prints the store's URL; empty: SQLite files.
+  std::filesystem::path new_store;
   std::vector<std::string> only;  ///< prefixes of ids; empty means every row
   bool deep = false;
 };

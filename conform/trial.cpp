@@ -97,9 +97,23 @@ std::unique_ptr<node> trial::own_node(const node_options& options) {
   return made;
 }
 
+std::string make_store(const fixture& shared, const std::string& name) {
+  if (shared.new_store.empty()) return {};
+  const command_result said =
+      run_command({shared.new_store.string(), name}, shared.directory / (name + ".url"));
+  if (said.code != 0) throw std::runtime_error("no store " + name + ": " + said.output);
+  return said.output.substr(0, said.output.find('\n'));
+}
+
+void trial::needs_file_store() const {
+  if (!shared_.new_store.empty()) throw skipped("the store is a server, not a file to be locked");
+}
+
 node_options trial::own_options() {
   node_options options;
-  options.store = shared_.directory / ("own-" + std::to_string(++shared_.made) + ".db");
+  const std::string name = "own-" + std::to_string(++shared_.made);
+  options.store = shared_.directory / (name + ".db");
+  options.store_url = make_store(shared_, name);
   options.upstream = shared_.app;
   return options;
 }

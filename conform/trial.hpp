@@ -28,9 +28,14 @@ struct fixture {
   std::uint16_t app = 0;
   std::unique_ptr<node> n1;  ///< n1 and n2 have one store; no row stops them
   std::unique_ptr<node> n2;
-  bool deep = false;         ///< the long form of the rows that have one
-  std::atomic<int> made{0};  ///< nodes that rows have made for themselves
+  std::filesystem::path new_store;  ///< see run_options
+  bool deep = false;                ///< the long form of the rows that have one
+  std::atomic<int> made{0};         ///< nodes that rows have made for themselves
 };
+
+/// The URL of a store that `PROGRAM NAME` makes; empty without a program.
+/// Errors: throws std::runtime_error.
+std::string make_store(const fixture& shared, const std::string& name);
 
 /// One key of one tenant, and the name under which the effect application counts its runs.
 struct subject {
@@ -86,6 +91,8 @@ class trial {
   std::unique_ptr<node> own_node(const node_options& options);
   /// A store that only this row's gateways use, and the effect application as upstream.
   node_options own_options();
+  /// Ends the row as skipped where the store is not a file of the gateway's.
+  void needs_file_store() const;
   std::uint16_t app() const { return shared_.app; }
   bool deep() const { return shared_.deep; }
 

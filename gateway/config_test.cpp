@@ -187,6 +187,10 @@ TEST(config, the_command_line_is_a_configuration_too) {
   EXPECT_TRUE(read.mistakes.empty());
   EXPECT_TRUE(read.value.store.memory);
   EXPECT_EQ(read.value.origins.at("listen").from, origin::source::option);
+  const auto server =
+      load_options({{"store.url", "postgres://me:s3cret@db:5433/shop?password=s3cret&x=1"}});
+  EXPECT_EQ(server.value.store.server, "postgres://me:s3cret@db:5433/shop?password=s3cret&x=1");
+  EXPECT_EQ(server.value.store.shown(), "postgres://me:***@db:5433/shop?password=***&x=1");
   const auto wrong = load_options({{"upstream", "ftp://x"}});
   ASSERT_FALSE(wrong.mistakes.empty());
   EXPECT_EQ(wrong.mistakes[0].rfind("command line: upstream: ", 0), 0U) << wrong.mistakes[0];
@@ -281,8 +285,8 @@ const std::vector<wrong_row> wrong_rows{
      "c.toml:2: admin: is on the public address", "of its own"},
     {"strange_hop", "proxies = [\"lb.internal\"]\n" + with(""),
      "c.toml:1: proxies: ", "ADDRESS/BITS"},
-    {"strange_store", with("[store]\nurl = \"postgres://db\"\n"),
-     "c.toml:5: store.url: ", "sqlite:PATH"},
+    {"strange_store", with("[store]\nurl = \"mysql://me:s3cret@db\"\n"),
+     "c.toml:5: store.url: this is no store", "sqlite:PATH"},
     {"unset_name", with("[store]\nurl = \"sqlite:${CALLONCE_TEST_UNSET}\"\n"),
      "c.toml:5: store.url: the environment has no CALLONCE_TEST_UNSET", "set it"},
     {"open_name", with("[store]\nurl = \"sqlite:${HOME\"\n"), "c.toml:5: store.url: ", "${NAME}"},
