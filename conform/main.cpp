@@ -10,8 +10,8 @@
 namespace {
 
 constexpr std::string_view usage =
-    R"(usage: conform --callonce PROGRAM [--effect-app PROGRAM] [--new-store PROGRAM] [--only PREFIX]…
-               [--deep]
+    R"(usage: conform --callonce PROGRAM [--effect-app PROGRAM] [--new-store PROGRAM]
+               [--only PREFIX]… [--deep]
        conform --list
 
 Runs every row against gateways of its own and prints one line a row.

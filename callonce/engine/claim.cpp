@@ -1,8 +1,7 @@
 #include <array>
 
-#include <callonce/core/replay.hpp>
 #include <callonce/engine/claim.hpp>
-#include <callonce/engine/environment.hpp>
+#include <callonce/engine/one_transaction.hpp>
 
 namespace callonce {
 namespace {
@@ -43,8 +42,7 @@ std::string handle_of(const fence& by) {
 }
 
 stored_answer claim::frozen(const response& answer) const {
-  const policy_settings& is = policy_->settings();
-  return freeze(answer, is.replay_headers_drop, is.response_body_max);
+  return callonce::frozen(*policy_, answer);
 }
 
 std::string claim::downstream_key(std::string_view name) const {

@@ -206,6 +206,11 @@ asio::awaitable<outcome> application::co_commit(workplace at, const claim& won,
     mark->ends_uncertain();
     co_return indeterminate{};
   }
+  // What it says after its COMMIT, and even that it has committed, need not be true.
+  if (done && world_.random().chance(25)) {
+    const int status = world_.random().pick({made.status(), 200, 500});
+    co_return answer{response{status, header_list{made.headers()}, made.content()}};
+  }
   if (done) co_return committed{std::move(made)};
   // The transaction has rolled back: nothing has happened.
   mark->answers(503, "", false);

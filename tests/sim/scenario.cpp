@@ -88,6 +88,7 @@ scenario draw_mixed(random_stream& from) {
   if (drawn.does.never_ends > 0 && !drawn.obeys_lost) drawn.limits.detached_slots = 256;
   if (from.chance(20)) drawn.does.unknown = 2;
   if (from.chance(30)) drawn.does.co_commits = 10;
+  if (drawn.does.co_commits > 0 && from.chance(50)) drawn.policy.effects = effect_class::atomic;
   drawn.faults_end = from.between<world_time>(3s, 12s);
   return drawn;
 }
