@@ -38,6 +38,32 @@ class full_store final : public memory::store {
   }
 };
 
+// A store that takes claims and no completion.
+class unfinished_store final : public memory::store {
+ public:
+  using memory::store::store;
+  asio::awaitable<result<write_reply>> complete(const fence&,
+                                                std::shared_ptr<const stored_answer>) override {
+    co_return errc::unavailable;
+  }
+};
+
+// The real one; it counts how often somebody looks at its clock.
+class watched_clock final : public environment {
+ public:
+  steady_time now() const override {
+    ++looks;
+    return system_environment().now();
+  }
+  wall_time wall() const override { return system_environment().wall(); }
+  void fill_random(std::span<std::byte> bytes) override { system_environment().fill_random(bytes); }
+  std::unique_ptr<alarm> call_at(const asio::any_io_executor& on, steady_time at,
+                                 std::function<void()> action) override {
+    return system_environment().call_at(on, at, std::move(action));
+  }
+  mutable int looks = 0;
+};
+
 class attendance_test : public testing::Test {
  protected:
   response answer_to(route& by, request asked, client_side client = {}) {
@@ -97,6 +123,32 @@ TEST_F(attendance_test, R17_trailers_are_replayed_without_what_may_not_stand_the
   const response again = answer_to(charges, post("k"));
   ASSERT_NE(again.trailers().find("X-Sum"), nullptr);
   EXPECT_EQ(again.trailers().size(), 1U);
+}
+
+// In class atomic the first one has been told 503; who waits for it does so without going round.
+TEST_F(attendance_test, X01_a_duplicate_rests_while_a_completion_cannot_be_written) {
+  unfinished_store records;
+  engine_limits limits;
+  limits.store_patience = 50ms;
+  watched_clock clock;
+  engine over{records, clock, nullptr, limits};
+  policy_settings by = settings();
+  by.effects = effect_class::atomic;
+  by.wait = 300ms;
+  by.detached_max = 1s;
+  route charges{over, policy{by}, created()};
+  std::vector<int> told;
+  const auto ask = [&]() -> asio::awaitable<void> {
+    request asked = post("k");
+    const answer given = co_await charges.answer(std::move(asked));
+    told.push_back(given.head.status());
+  };
+  asio::co_spawn(io_, ask(), asio::detached);
+  asio::co_spawn(io_, ask(), asio::detached);
+  io_.run();
+  EXPECT_EQ(told, (std::vector<int>{503, 409}));
+  EXPECT_LT(clock.looks, 1000);
+  EXPECT_EQ(runs_, 1);
 }
 
 TEST_F(attendance_test, A03_C106_who_may_no_longer_read_gets_the_check_s_answer) {

@@ -169,6 +169,8 @@ class engine::state : public std::enable_shared_from_this<engine::state> {
   asio::awaitable<void> conclude_taken_over(run& self);
   asio::awaitable<void> conclude_failure(run& self);
   asio::awaitable<void> conclude_indeterminate(run& self, response said);
+  asio::awaitable<void> keep_claim(run& self, answer given);
+  asio::awaitable<bool> publish_read_back(run& self);
   asio::awaitable<void> complete(run& self, answer given,
                                  std::shared_ptr<const stored_answer> frozen);
   void report_completed(run& self, const write_reply& reply) const;

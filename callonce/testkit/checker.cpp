@@ -294,6 +294,10 @@ void run_mark::answers(int status, std::string body, bool final) {
       [&] { return "run " + std::to_string(number_) + " answers " + std::to_string(status); });
 }
 
+void run_mark::fails_after_commit(int status) {
+  tells_.runs_[number_].failure = status;
+}
+
 void run_mark::ends_uncertain() {
   if (checker::claim_note* note = tells_.about(by_.id).find(by_)) note->uncertain = true;
 }

@@ -122,6 +122,7 @@ class checker {
     int status = 0;
     std::string body;
     bool final = false;
+    int failure = 0;
   };
   // Everything about one (scope, key).
   struct dossier {
@@ -183,6 +184,9 @@ class run_mark {
   std::size_t number() const noexcept { return number_; }
   /// The whole answer that the run is about to give; `final` when it must be frozen.
   void answers(int status, std::string body, bool final);
+  /// It reports this failure although its transaction has completed the record: a client may hear
+  /// so only where the store could not be asked.
+  void fails_after_commit(int status);
   /// The run ends without a certain outcome: its claim must stay.
   void ends_uncertain();
 

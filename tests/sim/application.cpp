@@ -208,7 +208,10 @@ asio::awaitable<outcome> application::co_commit(workplace at, const claim& won,
   }
   // What it says after its COMMIT, and even that it has committed, need not be true.
   if (done && world_.random().chance(25)) {
-    const int status = world_.random().pick({made.status(), 200, 500});
+    // A success that never was is believed by classes that do not co-commit, and by atomic never.
+    const int lie = by_.policy.effects == effect_class::atomic ? 200 : made.status();
+    const int status = world_.random().pick({made.status(), lie, 500});
+    if (status == 500) mark->fails_after_commit(status);
     co_return answer{response{status, header_list{made.headers()}, made.content()}};
   }
   if (done) co_return committed{std::move(made)};

@@ -176,7 +176,7 @@ TEST(once, a_losers_pipelined_effect_never_runs) {
   EXPECT_EQ(at.orders(), 1u);
   // And an effect that fails takes the claim with it.
   const statement other = once_statement(wish_of("l"), *answer_of("once"));
-  EXPECT_EQ(run_once(in.handle(), other, "insert into orders (id) values (null)"), "23502");
+  EXPECT_EQ(run_once(in.handle(), other, "insert into orders (note) values ((1 / 0)::text)"), "22012");
   EXPECT_EQ(run_once(in.handle(), other, effect), "");
 }
 
