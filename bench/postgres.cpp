@@ -209,36 +209,29 @@ double plain_effect(const std::string& url) {
   });
 }
 
+// What goes out before one sync is one transaction, without BEGIN and COMMIT.
 double pipelined_effect(const std::string& url) {
   connection over{url};
-  over.prepare("begin", "begin");
   over.prepare("effect", effect_sql);
-  over.prepare("commit", "commit");
   over.begin_pipeline();
   return rate_of([&] {
-    over.send("begin", {});
     over.send("effect", effect);
-    over.send("commit", {});
-    over.finish_pipeline(3);
+    over.finish_pipeline(1);
   });
 }
 
 double co_committed_effect(const std::string& url) {
   connection over{url};
   const auto answer = sample_answer();
-  over.prepare("begin", "begin");
   over.prepare("once", callonce::postgres::once_statement(next_wish(), *answer).sql);
   over.prepare("effect", effect_sql);
-  over.prepare("commit", "commit");
   over.begin_pipeline();
   return rate_of([&] {
     const callonce::postgres::statement once =
         callonce::postgres::once_statement(next_wish(), *answer);
-    over.send("begin", {});
     over.send("once", once.parameters);
     over.send("effect", effect);
-    over.send("commit", {});
-    over.finish_pipeline(4);
+    over.finish_pipeline(2);
   });
 }
 

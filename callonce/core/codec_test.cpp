@@ -194,12 +194,12 @@ TEST(Codec, AnAnswerWrittenThroughSqlReadsAsAnyOther) {
 }
 
 TEST(Codec, AnAnswerWrittenThroughSqlKeepsOnlyWhatIsStored) {
-  const auto read = decode_plain_answer(
-      200,
-      R"([["Connection","X-Hop"],["X-Hop","1"],["Content-Length","999"],
+  const auto read =
+      decode_plain_answer(200,
+                          R"([["Connection","X-Hop"],["X-Hop","1"],["Content-Length","999"],
           ["Transfer-Encoding","chunked"],["Idempotent-Replayed","true"],
           ["Idempotency-Claim","secret"],["Date","now"],["X-B","1"]])",
-      "", body_omitted::none);
+                          "", body_omitted::none);
   ASSERT_TRUE(read);
   ASSERT_EQ(read->headers.size(), 1U);
   EXPECT_EQ(read->headers.begin()->name, "X-B");

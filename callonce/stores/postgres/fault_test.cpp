@@ -145,8 +145,7 @@ TEST(postgres_fault, DPG7_deadlocks_and_lock_waits_of_others_are_tried_again) {
   const auto met = wait_for(at.records->claim(wish_of("k")));
   frees.join();
   ASSERT_TRUE(met.has_value());
-  EXPECT_TRUE(met->verdict == claim_verdict::claimed ||
-              met->verdict == claim_verdict::in_progress);
+  EXPECT_TRUE(met->verdict == claim_verdict::claimed || met->verdict == claim_verdict::in_progress);
   EXPECT_EQ(wait_for(at.records->claim(wish_of("l")))->verdict, claim_verdict::claimed);
 }
 
