@@ -233,27 +233,23 @@ void batch::read_claims(const asked& by, const table& from, steady_time sent_at,
 }
 
 outcome batch::claim_met(std::size_t place, found_row& met, moment now) {
-  claim_reply made;
-  made.judged_at = now;
+  const group_commit::operation& one = *of_[place];
   if (!met.exists) {
     if (met.how != change::blocked) undecided_.push_back(place);
-    return reply{unseen(*of_[place], now)};
+    return reply{unseen(one, now)};
   }
   if (!met.current) return met.current.error();
-  made.current = *std::move(met.current);
-  switch (met.how) {
-    case change::none:
-    case change::blocked:
-      made.verdict = judge_claim(*of_[place], &made.current, now, row_hold::held).verdict;
-      break;
-    case change::parked:
-      made.verdict = claim_verdict::outcome_unknown;
-      break;
-    default:
-      made.verdict = claim_verdict::claimed;
-      made.kind = kind_of(met.how);
-      break;
+  record current = *std::move(met.current);
+  if (met.how == change::none || met.how == change::blocked) {
+    const claim_verdict why = judge_claim(one, &current, now, row_hold::held).verdict;
+    return reply{refusal(one, why, std::move(current), now)};
   }
+  claim_reply made;
+  made.judged_at = now;
+  made.current = std::move(current);
+  made.verdict =
+      met.how == change::parked ? claim_verdict::outcome_unknown : claim_verdict::claimed;
+  if (met.how != change::parked) made.kind = kind_of(met.how);
   return reply{std::move(made)};
 }
 

@@ -41,6 +41,17 @@ claim_step judge_claim(const group_commit::operation& one, const record* found, 
   return made;
 }
 
+claim_reply refusal(const group_commit::operation& one, claim_verdict verdict, record found,
+                    moment now) {
+  const bool held = verdict == claim_verdict::in_progress || verdict == claim_verdict::busy;
+  if (held && found.state == record_state::completed) return unseen(one, now);
+  claim_reply made;
+  made.verdict = verdict;
+  made.current = std::move(found);
+  made.judged_at = now;
+  return made;
+}
+
 write_step judge_write(const group_commit::call& what, const record* found, moment now,
                        row_hold hold) {
   return std::visit(rule_of_write{found, now, hold}, what);

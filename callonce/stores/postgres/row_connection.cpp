@@ -17,10 +17,11 @@ struct judgement {
 judgement judge(const operation& one, const record* found, moment now, row_hold hold) {
   if (group_commit::is_claim(one.what)) {
     claim_step made = judge_claim(one, found, now, hold);
+    if (!made.write) return {std::nullopt, refusal(one, made.verdict, *found, now)};
     claim_reply says;
     says.verdict = made.verdict;
     says.kind = made.kind;
-    says.current = made.write ? *made.write : *found;
+    says.current = *made.write;
     return {std::move(made.write), std::move(says)};
   }
   write_step made = judge_write(one.what, found, now, hold);

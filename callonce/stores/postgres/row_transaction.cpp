@@ -8,6 +8,8 @@ namespace {
 // than this; less would also end waits for the server's own short locks.
 const char* const begin_sql = "begin isolation level read committed read write";
 const char* const lock_timeout_sql = "set local lock_timeout = '100ms'";
+// Between two round trips this process may stop, or its host go: the row must not stay locked.
+const char* const idle_timeout_sql = "set local idle_in_transaction_session_timeout = '5s'";
 
 result<row> read_row_of(const table& from, const identity& wanted) {
   result<record> current = read_record(from, 0, 0, &wanted);
@@ -43,12 +45,13 @@ void row_transaction::read_found(const table* locked, const table& seen) {
 }
 
 step row_transaction::look(std::optional<std::uint32_t> attempt) {
-  std::vector<message> all{message{begin_sql}, message{lock_timeout_sql}, ask_clocks(clocks_)};
+  std::vector<message> all{message{begin_sql}, message{lock_timeout_sql},
+                           message{idle_timeout_sql}, ask_clocks(clocks_)};
   if (attempt) all.push_back(lock_row(of_, *attempt));
   all.push_back(read_row(of_));
   if (!ask(std::move(all))) return step::failed;
-  now_ = read_moment(said_.answers[2]);
-  read_found(attempt ? &said_.answers[3] : nullptr, said_.answers.back());
+  now_ = read_moment(said_.answers[3]);
+  read_found(attempt ? &said_.answers[4] : nullptr, said_.answers.back());
   return step::done;
 }
 
