@@ -226,7 +226,7 @@ TEST(row_form, K25_purging_leaves_a_held_row_alone) {
 }
 
 // A gateway that stops with the row locked, or whose host is gone, must not keep the key.
-TEST(row_form, K02_a_lane_that_stops_between_two_round_trips_gives_its_row_back) {
+TEST(row_form, K31_a_lane_that_stops_between_two_round_trips_gives_its_row_back) {
   const std::string name = new_shop();
   const std::string url = postgres_server::shared().url(name);
   testkit::tcp_gate gate{postgres_server::shared().port()};

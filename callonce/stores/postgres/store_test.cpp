@@ -181,6 +181,32 @@ TEST_P(postgres_lane, DPG1_whatever_the_isolation_of_the_database_there_is_one_w
   }
 }
 
+// What other transactions do to one is not the caller's business: 40003 says that nobody knows.
+TEST_P(postgres_lane, DPG7_contention_at_a_write_and_at_its_commit_is_tried_again) {
+  for (const char* code : {"40001", "40P01", "40003"}) {
+    for (const char* trigger :
+         {"create trigger fails before insert or update on callonce.record",
+          "create constraint trigger fails after insert or update on callonce.record "
+          "deferrable initially deferred"}) {
+      shop at{one_lane()};
+      postgres_client admin{at.url()};
+      admin.ask(
+          "create sequence tries; create function fail_twice() returns trigger language "
+          "plpgsql as $$ begin if nextval('public.tries') <= 2 then raise exception 'no' "
+          "using errcode = '"s +
+          code + "'; end if; return new; end $$;" + trigger +
+          " for each row execute function fail_twice()");
+      const claim_request wish = wish_of("k");
+      EXPECT_EQ(at.claim(wish).verdict, claim_verdict::claimed) << code << trigger;
+      EXPECT_EQ(admin.ask("select last_value from tries"), std::vector<std::string>{"3"});
+      admin.ask("alter sequence tries restart");
+      EXPECT_EQ(at.complete(fence_of(wish), answer_of("x")).verdict, write_verdict::done) << code;
+      EXPECT_EQ(admin.ask("select attempt || ' ' || state from callonce.record"),
+                std::vector<std::string>{"1 2"});
+    }
+  }
+}
+
 TEST_P(postgres_lane, killed_backends_are_replaced_and_nothing_is_lost) {
   shop at{any_lanes()};
   postgres_client admin{at.url()};
