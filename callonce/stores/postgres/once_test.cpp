@@ -30,7 +30,8 @@ void send(PGconn* in, const statement& what) {
             1);
 }
 
-// Claim with completion, and effect, up to one sync: that is one transaction. Post: its first fault.
+// Claim with completion, and effect, up to one sync: that is one transaction. Post: its first
+// fault.
 std::string run_once(PGconn* in, const statement& claim, const std::string& effect) {
   EXPECT_EQ(PQenterPipelineMode(in), 1);
   send(in, claim);
@@ -176,7 +177,7 @@ TEST(once, a_losers_pipelined_effect_never_runs) {
   EXPECT_EQ(at.orders(), 1u);
   // And an effect that fails takes the claim with it.
   const statement other = once_statement(wish_of("l"), *answer_of("once"));
-  EXPECT_EQ(run_once(in.handle(), other, "insert into orders (id) values (null)"), "23502");
+  EXPECT_EQ(run_once(in.handle(), other, "insert into orders (note) values (1 / 0)"), "22012");
   EXPECT_EQ(run_once(in.handle(), other, effect), "");
 }
 
