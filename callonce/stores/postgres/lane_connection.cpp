@@ -2,9 +2,12 @@
 #include <callonce/stores/postgres/lane_connection.hpp>
 
 namespace callonce::postgres::detail {
+namespace {
 
 using group_commit::batch_fault;
 using group_commit::outcome;
+
+}  // namespace
 
 group_commit::connection::results lane_connection::apply(
     std::span<const group_commit::operation* const> batch_of) {

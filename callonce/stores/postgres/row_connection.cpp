@@ -77,6 +77,12 @@ outcome stamped(reply with, moment now, steady_time sent_at) {
   return with;
 }
 
+std::vector<outcome> alone(outcome of_one) {
+  std::vector<outcome> made;
+  made.push_back(std::move(of_one));
+  return made;
+}
+
 }  // namespace
 
 group_commit::limits row_connection::one_by_one() {
@@ -92,13 +98,12 @@ group_commit::connection::results row_connection::apply(std::span<const operatio
     sent_at_ = wire_.in().now();
     row_transaction over{send, clocks_, group_commit::identity_of(one.what)};
     const step ended = apply_once(one, over);
-    if (ended == step::done) return std::vector<outcome>(1, std::move(outcome_));
+    if (ended == step::done) return alone(std::move(outcome_));
     if (ended == step::failed) {
       wire_.roll_back_after(over.said());
       if (tries == most_tries || !is_contention(over.said())) return explain(over.said(), 1);
     } else if (tries == most_tries) {
-      const reply busy = somebody_has_it(one, over.now());
-      return std::vector<outcome>(1, stamped(busy, over.now(), sent_at_));
+      return alone(stamped(somebody_has_it(one, over.now()), over.now(), sent_at_));
     }
   }
 }
