@@ -22,6 +22,7 @@ namespace callonce::gateway {
 struct store_settings {
   bool memory = false;  ///< `memory:`: gone with the process, for development.
   std::string server;   ///< A connection string of PostgreSQL; it may hold a password.
+  bool rows = false;    ///< The server is asked row by row: it spreads its rows over nodes.
   std::filesystem::path path{"callonce.db"};  ///< Of the SQLite file otherwise.
   std::chrono::milliseconds timeout{std::chrono::seconds{5}};
 

@@ -135,6 +135,14 @@ TEST(identity, rules_name_what_makes_keys_different) {
   EXPECT_NE(rules("[[route]]\npath = \"/a\"\nscope = \"header:X\"\n"), rules(""));
 }
 
+TEST(config, a_server_may_be_asked_row_by_row) {
+  const auto read = load(with("[store]\nurl = \"postgres://me@db/shop\"\nstatements = \"rows\"\n"));
+  EXPECT_TRUE(read.mistakes.empty());
+  EXPECT_TRUE(read.warnings.empty());
+  EXPECT_TRUE(read.value.store.rows);
+  EXPECT_EQ(load(with("[store]\nstatements = \"row\"\n")).mistakes.size(), 1U);
+}
+
 TEST(reload, takes_routes_and_refuses_what_needs_a_restart_or_new_keys) {
   const configuration now = load(with("[[route]]\npath = \"/a\"\n")).value;
   const auto refusals = [&](const std::string& text) {

@@ -31,6 +31,10 @@ class judge {
            "store.url: memory: forgets every key when the process ends, and no second gateway "
            "sees them: for development only");
     }
+    if (of_.store.rows && of_.store.server.empty()) {
+      warn(line_of(of_.origins, "store.statements"),
+           "store.statements: only a postgres:// store has a choice of them: remove it");
+    }
   }
 
  private:

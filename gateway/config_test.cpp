@@ -191,6 +191,7 @@ TEST(config, the_command_line_is_a_configuration_too) {
       load_options({{"store.url", "postgres://me:s3cret@db:5433/shop?password=s3cret&x=1"}});
   EXPECT_EQ(server.value.store.server, "postgres://me:s3cret@db:5433/shop?password=s3cret&x=1");
   EXPECT_EQ(server.value.store.shown(), "postgres://me:***@db:5433/shop?password=***&x=1");
+  EXPECT_FALSE(server.value.store.rows);
   const auto wrong = load_options({{"upstream", "ftp://x"}});
   ASSERT_FALSE(wrong.mistakes.empty());
   EXPECT_EQ(wrong.mistakes[0].rfind("command line: upstream: ", 0), 0U) << wrong.mistakes[0];
@@ -350,6 +351,8 @@ struct warned_row {
 const std::vector<warned_row> warned_rows{
     // C85: a store of one process behind a load balancer.
     {"memory_store", with("[store]\nurl = \"memory:\"\n"), "c.toml:5: store.url", "development"},
+    {"statements_of_a_file", with("[store]\nstatements = \"rows\"\n"), "c.toml:5: store.statements",
+     "postgres://"},
     {"shared_scope", "upstream = \"http://a\"\n[scope]\nfrom = \"shared\"\n",
      "c.toml:3: scope.from", "read each other's answers"},
     {"unused_token_key", with("jwt_issuer = \"https://id.example\"\n"),

@@ -61,6 +61,9 @@ void add_store_and_scope(std::vector<setting>& to) {
   to.push_back(duration_setting(
       {"store", "timeout", "how long a request waits for the store before it is answered 503"},
       [](place in) -> milliseconds& { return in.whole.store.timeout; }, 100ms, 5min));
+  to.push_back(choice_setting<bool>(
+      {"store", "statements", "rows: for servers that spread PostgreSQL's rows over nodes"},
+      [](place in) -> bool& { return in.whole.store.rows; }, {{"batches", false}, {"rows", true}}));
   to.push_back(custom_setting(
       {"scope", "from", "whose key it is; the value is stored only as a hash"},
       "text, or a list of which all must be present",

@@ -16,12 +16,10 @@ std::string one_line(std::string rules) {
   return rules;
 }
 
-template <class Store, class Options, class Where>
+template <class Store, class Where, class Options>
 std::unique_ptr<Store> open(const store_settings& of, const Where& where, environment& in,
-                            std::function<void(std::size_t)> on_batch) {
-  Options with;
+                            Options with) {
   with.timeout = of.timeout;
-  with.on_batch = std::move(on_batch);
   try {
     return std::make_unique<Store>(where, with, in);
   } catch (const std::runtime_error& wrong) {
@@ -31,12 +29,22 @@ std::unique_ptr<Store> open(const store_settings& of, const Where& where, enviro
 
 std::unique_ptr<sqlite::store> open_file(const store_settings& of, environment& in,
                                          std::function<void(std::size_t)> on_batch = {}) {
-  return open<sqlite::store, sqlite::options>(of, of.path, in, std::move(on_batch));
+  sqlite::options with;
+  with.on_batch = std::move(on_batch);
+  return open<sqlite::store>(of, of.path, in, std::move(with));
 }
 
 std::unique_ptr<postgres::store> open_server(const store_settings& of, environment& in,
                                              std::function<void(std::size_t)> on_batch = {}) {
-  return open<postgres::store, postgres::options>(of, of.server, in, std::move(on_batch));
+  // One operation at a time on each, and each waits for other nodes.
+  constexpr std::size_t row_lanes = 8;
+  postgres::options with;
+  with.on_batch = std::move(on_batch);
+  if (of.rows) {
+    with.statements = postgres::statement_form::rows;
+    with.lanes = row_lanes;
+  }
+  return open<postgres::store>(of, of.server, in, std::move(with));
 }
 
 template <class Store>

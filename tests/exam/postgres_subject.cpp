@@ -34,8 +34,8 @@ const std::string& prototype(unsigned partitions) {
 // Two stores over one database, as two processes would have them.
 class postgres_subject final : public testkit::exam_subject {
  public:
-  explicit postgres_subject(unsigned partitions)
-      : name_(server_.new_database(prototype(partitions))) {
+  postgres_subject(unsigned partitions, postgres::statement_form form)
+      : name_(server_.new_database(prototype(partitions))), form_(form) {
     restart();
   }
 
@@ -56,11 +56,14 @@ class postgres_subject final : public testkit::exam_subject {
   std::unique_ptr<postgres::store> open() const {
     postgres::options with;
     with.timeout = std::chrono::seconds{60};  // A slow disk must not fail a race.
+    with.statements = form_;
+    with.clocks = {"callonce.lease_clock()", "callonce.wall_clock()"};  // Those that stand.
     return std::make_unique<postgres::store>(server_.url(name_), with);
   }
 
   tests::postgres_server& server_ = tests::postgres_server::shared();
   const std::string name_;
+  const postgres::statement_form form_;
   tests::postgres_client clock_{server_.url(name_)};
   std::unique_ptr<postgres::store> first_;
   std::unique_ptr<postgres::store> second_;
@@ -68,8 +71,8 @@ class postgres_subject final : public testkit::exam_subject {
 
 }  // namespace
 
-testkit::exam_factory postgres_subjects(unsigned partitions) {
-  return [partitions] { return std::make_unique<postgres_subject>(partitions); };
+testkit::exam_factory postgres_subjects(unsigned partitions, postgres::statement_form form) {
+  return [=] { return std::make_unique<postgres_subject>(partitions, form); };
 }
 
 }  // namespace callonce::exam

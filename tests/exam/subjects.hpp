@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include <callonce/stores/memory/store.hpp>
+#include <callonce/stores/postgres/store.hpp>
 #include <callonce/stores/sqlite/store.hpp>
 #include <callonce/testkit/store_exam.hpp>
 
@@ -37,6 +38,7 @@ struct standing_clocks {
 testkit::exam_factory memory_subjects();
 testkit::exam_factory sqlite_subjects();
 /// With so many hash partitions; 0: a single table.
-testkit::exam_factory postgres_subjects(unsigned partitions);
+testkit::exam_factory postgres_subjects(
+    unsigned partitions, postgres::statement_form form = postgres::statement_form::batches);
 
 }  // namespace callonce::exam

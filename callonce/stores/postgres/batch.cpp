@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <callonce/stores/postgres/batch.hpp>
+#include <callonce/stores/postgres/judgement.hpp>
 #include <callonce/stores/postgres/written_answer.hpp>
 
 namespace callonce::postgres::detail {
@@ -64,30 +65,6 @@ struct write_columns {
   }
   void operator()(const group_commit::claim_call&) {}
   void operator()(const group_commit::settle_call&) {}
-};
-
-// What the rules say of a write that was not applied although they might allow it: somebody holds
-// the row.
-struct rule_of_write {
-  const record* found;
-  moment now;
-
-  write_step operator()(const group_commit::renew_call& of) const {
-    return on_renew(found, of.by, now, row_hold::held);
-  }
-  write_step operator()(const group_commit::complete_call& of) const {
-    return on_complete(found, of.by, of.answer, now, row_hold::held);
-  }
-  write_step operator()(const group_commit::release_call& of) const {
-    return on_release(found, of.by, of.retention, now, row_hold::held);
-  }
-  write_step operator()(const group_commit::park_call& of) const {
-    return on_park(found, of.by, row_hold::held);
-  }
-  write_step operator()(const group_commit::settle_call& of) const {
-    return on_settle(found, of.decision, now, row_hold::held);
-  }
-  write_step operator()(const group_commit::claim_call&) const { return {}; }
 };
 
 claim_kind kind_of(change how) {
@@ -256,39 +233,23 @@ void batch::read_claims(const asked& by, const table& from, steady_time sent_at,
 }
 
 outcome batch::claim_met(std::size_t place, found_row& met, moment now) {
-  const claim_request& wish = std::get<group_commit::claim_call>(of_[place]->what).wish;
-  claim_reply made;
-  made.judged_at = now;
+  const group_commit::operation& one = *of_[place];
   if (!met.exists) {
-    // Not committed yet, or gone again: whoever had it may have been this very claim.
     if (met.how != change::blocked) undecided_.push_back(place);
-    made.verdict = of_[place]->repeated ? claim_verdict::busy : claim_verdict::in_progress;
-    made.current.id = wish.id;
-    made.current.fingerprint = wish.fingerprint;
-    made.current.lease_until = now.lease;
-    return reply{std::move(made)};
+    return reply{unseen(one, now)};
   }
   if (!met.current) return met.current.error();
-  made.current = *std::move(met.current);
-  switch (met.how) {
-    case change::none:
-    case change::blocked: {
-      const claim_step step = on_claim(&made.current, wish, now, row_hold::held);
-      made.verdict = step.verdict;
-      // A repetition whose row is held may be the transaction that made it: not "in progress".
-      const bool skipped = step.verdict == claim_verdict::in_progress && of_[place]->repeated &&
-                           on_claim(&made.current, wish, now).write.has_value();
-      if (skipped) made.verdict = claim_verdict::busy;
-      break;
-    }
-    case change::parked:
-      made.verdict = claim_verdict::outcome_unknown;
-      break;
-    default:
-      made.verdict = claim_verdict::claimed;
-      made.kind = kind_of(met.how);
-      break;
+  record current = *std::move(met.current);
+  if (met.how == change::none || met.how == change::blocked) {
+    const claim_verdict why = judge_claim(one, &current, now, row_hold::held).verdict;
+    return reply{refusal(one, why, std::move(current), now)};
   }
+  claim_reply made;
+  made.judged_at = now;
+  made.current = std::move(current);
+  made.verdict =
+      met.how == change::parked ? claim_verdict::outcome_unknown : claim_verdict::claimed;
+  if (met.how != change::parked) made.kind = kind_of(met.how);
   return reply{std::move(made)};
 }
 
@@ -321,7 +282,8 @@ outcome batch::write_met(std::size_t place, found_row& met, moment now) {
   if (met.exists && !met.current) return met.current.error();
   if (met.exists) made.current = *std::move(met.current);
   const record* found = made.current ? &*made.current : nullptr;
-  made.verdict = std::visit(rule_of_write{found, now}, of_[place]->what).verdict;
+  // Not applied although the rules might allow it: somebody holds the row.
+  made.verdict = judge_write(of_[place]->what, found, now, row_hold::held).verdict;
   made.already = made.verdict == write_verdict::done;
   return reply{std::move(made)};
 }

@@ -11,9 +11,11 @@ using namespace std::chrono_literals;
 // What a filter says, as SQL with its parameters.
 class question {
  public:
-  explicit question(const record_filter& which) {
-    asked_.sql =
-        std::string{"select "} + whole_columns + " from callonce.whole where id > $1::bigint";
+  question(const record_filter& which, statement_form form) {
+    asked_.sql = form == statement_form::rows
+                     ? std::string{"select "} + record_columns + " from callonce.record"
+                     : "select " + whole_columns() + " from callonce.whole";
+    asked_.sql += " where id > $1::bigint";
     asked_.with_number(static_cast<std::int64_t>(which.after));
   }
 
@@ -34,15 +36,20 @@ class question {
   message asked_;
 };
 
-instant time_of(const table& from, int row, int column) {
-  return instant{std::chrono::milliseconds{from.integer(row, column)}};
+clock_expressions clocks_of(const options& with) {
+  if (with.statements == statement_form::rows) return with.clocks;
+  return {"callonce.lease_clock()", "callonce.wall_clock()"};
 }
 
 }  // namespace
 
-desk::desk(place& where, std::chrono::milliseconds patience)
-    : where_(where), patience_(patience), session_(where.insist(where.in().now() + patience)) {
-  expect_schema(*session_, where.in().now() + patience);
+desk::desk(place& where, const options& with)
+    : where_(where),
+      patience_(with.timeout),
+      form_(with.statements),
+      clocks_(clocks_of(with)),
+      session_(where.insist(where.in().now() + patience_)) {
+  expect_schema(*session_, where.in().now() + patience_);
 }
 
 asio::awaitable<result<record_page>> desk::find(const record_filter& which) {
@@ -50,7 +57,9 @@ asio::awaitable<result<record_page>> desk::find(const record_filter& which) {
 }
 
 asio::awaitable<result<purge_reply>> desk::purge(std::size_t limit) {
-  return clerk_.ask<purge_reply>([this, limit] { return purge_some(limit); });
+  return clerk_.ask<purge_reply>([this, limit] {
+    return form_ == statement_form::rows ? purge_rows(limit) : purge_some(limit);
+  });
 }
 
 // Nothing, when the server does not answer or refuses. A connection that went while nobody used it
@@ -80,7 +89,7 @@ std::optional<round_trip> desk::ask(std::span<const message> statements) {
 
 result<record_page> desk::read_page(const record_filter& which) {
   record_page page;
-  question all{which};
+  question all{which, form_};
   if (which.exact) {
     all.add("key_index =", "uuid").with(std::string{text_of(which.exact->index())});
   }
@@ -96,27 +105,31 @@ result<record_page> desk::read_page(const record_filter& which) {
   }
   if (!which.route.empty()) all.add("route =", "text").with(as_text(which.route));
   if (which.older_than > 0ms) {
-    all.add("callonce.wall_clock() - created_at_ms >=", "bigint")
-        .with_number(which.older_than.count());
+    all.add(clocks_.wall + " - created_at_ms >=", "bigint").with_number(which.older_than.count());
   }
   const message statement = std::move(all).finish(which.limit + 1);
-  const message clocks{"select callonce.wall_clock(), callonce.lease_clock()"};
-  const std::array both{clocks, statement};
+  const std::array both{ask_clocks(clocks_), statement};
   const std::optional<round_trip> said = ask(both);
   if (!said) return errc::unavailable;
 
-  page.read_at = {time_of(said->answers[0], 0, 1), time_of(said->answers[0], 0, 0)};
+  page.read_at = read_moment(said->answers[0]);
   const table& found = said->answers[1];
-  for (int row = 0; row < found.rows(); ++row) {
-    if (static_cast<std::size_t>(row) == which.limit) {
-      page.next = id_of(found, row - 1, 0);
+  std::vector<row> met;
+  for (int at = 0; at < found.rows(); ++at) {
+    if (static_cast<std::size_t>(at) == which.limit) {
+      page.next = id_of(found, at - 1, 0);
       break;
     }
-    result<record> met = read_record(found, row, 0, which.exact ? &*which.exact : nullptr);
+    const identity* wanted = which.exact ? &*which.exact : nullptr;
+    result<record> one = form_ == statement_form::rows ? read_record(found, at, 0, wanted)
+                                                       : read_whole(found, at, 0, wanted);
     // An unreadable one must not hide the others; asked for alone, it says so.
-    if (!met && which.exact) return met.error();
-    if (met) page.records.push_back(*std::move(met));
+    if (!one && which.exact) return one.error();
+    if (one) met.push_back({id_of(found, at, 0), *std::move(one)});
   }
+  const auto any = [](const record&) { return true; };
+  if (form_ == statement_form::rows && !add_answers(met, any)) return errc::unavailable;
+  for (row& each : met) page.records.push_back(std::move(each.current));
   return page;
 }
 

@@ -5,14 +5,19 @@
 
 namespace callonce::postgres::detail {
 
-const char* const whole_columns =
+const char* const record_columns =
     "id, key_index, scope, key, rule, fingerprint, state, attempt, claim_id, lease_until_ms, "
     "created_at_ms, completed_at_ms, body_until_ms, expires_at_ms, lease_ms, retention_ms, "
-    "key_retention_ms, response_body_max, park, route, form, status, omitted, head, headers, body";
+    "key_retention_ms, response_body_max, park, route";
+const char* const answer_columns = "form, status, omitted, head, headers, body";
+
+std::string whole_columns() {
+  return std::string{record_columns} + ", " + answer_columns;
+}
 
 namespace {
 
-// The order of `whole_columns`.
+// The order of `record_columns`.
 struct column {
   enum : int {
     id,
@@ -35,13 +40,13 @@ struct column {
     body_max,
     park,
     route,
-    form,
-    status,
-    omitted,
-    head,
-    headers,
-    body
+    count
   };
+};
+
+// The order of `answer_columns`.
+struct answer_column {
+  enum : int { form, status, omitted, head, headers, body };
 };
 
 // The columns of callonce.found before those.
@@ -83,21 +88,6 @@ bool is_state(std::int64_t number) {
          number <= static_cast<std::int64_t>(record_state::parked);
 }
 
-std::shared_ptr<const stored_answer> read_answer(const row_reader& from) {
-  if (from.is_null(column::form)) return nullptr;
-  std::optional<std::string_view> body;
-  if (!from.is_null(column::body)) body = from.bytes(column::body);
-  result<stored_answer> answer = errc::corrupt;
-  if (from.integer(column::form) == form_of_sql) {
-    answer = decode_plain_answer(static_cast<int>(from.integer(column::status)),
-                                 from.bytes(column::headers), body,
-                                 static_cast<body_omitted>(from.integer(column::omitted)));
-  } else {
-    answer = decode_answer(from.bytes(column::head), body);
-  }
-  return answer ? std::make_shared<const stored_answer>(*std::move(answer)) : nullptr;
-}
-
 }  // namespace
 
 moment clocks_of(const table& from) {
@@ -115,7 +105,7 @@ found_row read_found(const table& from, int row, const identity& wanted) {
   }
   constexpr int id = found_column::record;
   made.exists = !from.is_null(row, id);
-  if (made.exists) made.current = read_record(from, row, found_column::record, &wanted);
+  if (made.exists) made.current = read_whole(from, row, found_column::record, &wanted);
   return made;
 }
 
@@ -155,8 +145,31 @@ result<record> read_record(const table& from, int row, int first, const identity
   into.completed_at = in.time(column::completed_at);
   into.body_until = in.time(column::body_until);
   into.expires_at = in.time(column::expires_at);
-  if (into.state == record_state::completed) into.answer = read_answer(in);
   return into;
+}
+
+std::shared_ptr<const stored_answer> read_answer(const table& from_table, int row, int first) {
+  const row_reader from{from_table, row, first};
+  if (from.is_null(answer_column::form)) return nullptr;
+  std::optional<std::string_view> body;
+  if (!from.is_null(answer_column::body)) body = from.bytes(answer_column::body);
+  result<stored_answer> answer = errc::corrupt;
+  if (from.integer(answer_column::form) == form_of_sql) {
+    answer = decode_plain_answer(static_cast<int>(from.integer(answer_column::status)),
+                                 from.bytes(answer_column::headers), body,
+                                 static_cast<body_omitted>(from.integer(answer_column::omitted)));
+  } else {
+    answer = decode_answer(from.bytes(answer_column::head), body);
+  }
+  return answer ? std::make_shared<const stored_answer>(*std::move(answer)) : nullptr;
+}
+
+result<record> read_whole(const table& from, int row, int first, const identity* wanted) {
+  result<record> made = read_record(from, row, first, wanted);
+  if (made && made->state == record_state::completed) {
+    made->answer = read_answer(from, row, first + column::count);
+  }
+  return made;
 }
 
 }  // namespace callonce::postgres::detail

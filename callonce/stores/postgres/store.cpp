@@ -5,6 +5,7 @@
 #include <callonce/stores/group_commit/lane.hpp>
 #include <callonce/stores/postgres/desk.hpp>
 #include <callonce/stores/postgres/lane_connection.hpp>
+#include <callonce/stores/postgres/row_connection.hpp>
 #include <callonce/stores/postgres/store.hpp>
 
 namespace callonce::postgres {
@@ -45,12 +46,20 @@ std::optional<std::string> text_of_first(const detail::table& of) {
 
 struct store::parts {
   parts(const std::string& url, const options& with, environment& from)
-      : patience(with.timeout), where(url, from), desk(where, with.timeout) {
+      : patience(with.timeout), where(url, from), desk(where, with) {
+    const bool rows = with.statements == statement_form::rows;
+    const auto within = rows ? detail::row_connection::one_by_one() : group_commit::limits{};
     for (std::size_t each = 0; each < std::max<std::size_t>(with.lanes, 1); ++each) {
-      lanes.push_back(std::make_unique<group_commit::lane>(
-          std::make_unique<detail::lane_connection>(where, with.timeout), from, with.timeout,
-          group_commit::limits{}, with.on_batch));
+      lanes.push_back(std::make_unique<group_commit::lane>(connect(with), from, with.timeout,
+                                                           within, with.on_batch));
     }
+  }
+
+  std::unique_ptr<group_commit::connection> connect(const options& with) {
+    if (with.statements == statement_form::rows) {
+      return std::make_unique<detail::row_connection>(where, with.timeout, with.clocks);
+    }
+    return std::make_unique<detail::lane_connection>(where, with.timeout);
   }
 
   // Not the bytes by which tables of this process are spread.

@@ -12,12 +12,33 @@
 
 namespace callonce::postgres {
 
+/// Which statements carry an operation to the server.
+enum class statement_form : std::uint8_t {
+  /// Functions of the schema take many operations at once, in one transaction and one round trip:
+  /// for PostgreSQL.
+  batches,
+  /// Plain SQL over one row at a time, each operation in a transaction of its own: for servers that
+  /// speak PostgreSQL's language and spread their rows over nodes. No function of the schema, no
+  /// advisory lock and nothing prepared is used, and nothing is joined.
+  rows,
+};
+
+/// The server's clocks as expressions of its SQL, in milliseconds since 1970-01-01 00:00 UTC.
+struct clock_expressions {
+  std::string lease = "(date_part('epoch', clock_timestamp()) * 1000)::bigint";
+  std::string wall = lease;
+};
+
 /// How a server is used.
 struct options {
   /// How long a caller waits for its answer, and a round trip for its own, but at least 2 s.
   std::chrono::milliseconds timeout{5000};
-  /// Connections that carry claims and completions; a key always goes to the same one.
+  /// Connections that carry claims and completions; a key always goes to the same one. Of `rows`
+  /// each carries one operation at a time, so that more of them pay.
   std::size_t lanes = 2;
+  statement_form statements = statement_form::batches;
+  /// What judges under `rows`; `batches` has its clocks in the schema.
+  clock_expressions clocks;
   /// Told how many operations each commit made durable together.
   /// Threads: called on the store's own.
   std::function<void(std::size_t)> on_batch;
