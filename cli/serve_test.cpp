@@ -237,8 +237,8 @@ TEST(admin, health_readiness_and_metrics_are_read_only) {
   EXPECT_EQ(ask(gateway.port(), "GET", "/healthz").body, "call 1");
 }
 
-// C85: a store of one process says so where it is looked after.
-TEST(admin, a_memory_store_says_that_it_is_not_durable) {
+// A store of one process says so where it is looked after.
+TEST(admin, C85_a_memory_store_says_that_it_is_not_durable) {
   application behind;
   served gateway{{"--upstream", behind.url(), "--scope", "shared", "--listen", "127.0.0.1:0",
                   "--admin", "127.0.0.1:0", "--store", "memory:"}};

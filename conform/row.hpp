@@ -11,7 +11,7 @@ enum class company { any, alone };
 
 /// One statement about the gateway: an id, a sentence, and the steps that show it.
 struct row {
-  const char* id;
+  const char* id;  ///< its own, then those of the cases that it shows too
   const char* sentence;
   void (*run)(trial&);  ///< null where the row is not run, and `skip` says why
   company with = company::any;
@@ -35,6 +35,7 @@ std::span<const row> plumbing_rows();
 std::span<const row> profile_rows();
 std::span<const row> payload_case_rows();
 std::span<const row> encoding_case_rows();
+std::span<const row> record_case_rows();
 std::span<const row> edge_case_rows();
 std::span<const row> operator_case_rows();
 

@@ -190,7 +190,8 @@ void too_large(trial& t) {
 constexpr std::array rows{
     row{"F-01", "Another payload under a completed key is refused and runs nothing.", other_body},
     row{"F-02", "After a mismatch the first request is still replayed.", other_body},
-    row{"F-03", "A mismatch is told at once, also while the first request runs.", while_running},
+    row{"F-03 C04", "A mismatch is told at once, also while the first request runs.",
+        while_running},
     row{"F-04", "A released key still belongs to its payload.", after_release},
     row{"F-05", "Another path under the same key is another request.", other_target},
     row{"F-06", "Another query under the same key is another request.", other_target},

@@ -223,7 +223,7 @@ constexpr std::array rows{
     skipped_row("S-08", "A handler that throws is answered with 500 and may run again.",
                 "a handler in process: covered by the library's own tests"),
     skipped_row("S-09", "An exception after the effect undoes the effect.",
-                "needs class atomic, not built"),
+                "about the application's own transaction: stores/postgres, co_commit.S09"),
     row{"S-10", "A route may make a status final or let it go, against the default.",
         [](trial& t) {
           final_statuses(t, {429}, "/outcome/e");
@@ -239,7 +239,7 @@ constexpr std::array rows{
     row{"S-16", "A protected request does not upgrade the connection.", no_upgrade},
     row{"S-17", "A cut-off answer is a 502 and the key stays taken until the lease is over.",
         cut_off_answer},
-    row{"S-18",
+    row{"S-18 C77",
         "When the store fails after the effect, the true answer is sent and recorded later.",
         store_fails_at_completion},
 };

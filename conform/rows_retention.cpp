@@ -201,11 +201,11 @@ void parked_stays(trial& t) {
 constexpr std::array rows{
     row{"T-01", "Past the body's retention the retry learns what is known, and nothing runs.",
         body_gone},
-    row{"T-02", "Past the key's retention the key is new, for any payload.", key_gone},
+    row{"T-02 C71", "Past the key's retention the key is new, for any payload.", key_gone},
     row{"T-03", "A purged key is new.", after_purge},
-    row{"T-04", "A purge leaves a live claim alone, however old.", live_claim_stays},
-    row{"T-05", "At the end of the retention exactly one of many racers wins.", racers_at_expiry,
-        company::alone},
+    row{"T-04 C72", "A purge leaves a live claim alone, however old.", live_claim_stays},
+    row{"T-05 C71 C73", "At the end of the retention exactly one of many racers wins.",
+        racers_at_expiry, company::alone},
     row{"T-06", "A dated key that is older than its record can live is refused.",
         [](trial& t) {
           dated_keys(t, -8 * 24h, false);
@@ -218,7 +218,7 @@ constexpr std::array rows{
         }},
     row{"T-08", "A time of first sending is judged like a dated key, and half a pair is refused.",
         first_sent},
-    row{"T-09", "Claims are answered while a purge goes on.", purge_beside_traffic},
+    row{"T-09 C74", "Claims are answered while a purge goes on.", purge_beside_traffic},
     row{"T-10", "A parked key outlives every retention.", parked_stays},
     skipped_row("T-11", "A completed key without its body is small.",
                 "a size on disk: ./dev bench records measures it"),

@@ -24,20 +24,25 @@ struct verdict {
 
 std::vector<row> all_rows() {
   std::vector<row> rows;
-  for (const auto& table : {header_syntax_rows(), method_rows(), replay_rows(), fingerprint_rows(),
-                            concurrency_rows(), freezing_rows(), lease_rows(), scope_rows(),
-                            retention_rows(), plumbing_rows(), profile_rows(), payload_case_rows(),
-                            encoding_case_rows(), edge_case_rows(), operator_case_rows()}) {
+  for (const auto& table :
+       {header_syntax_rows(), method_rows(), replay_rows(), fingerprint_rows(), concurrency_rows(),
+        freezing_rows(), lease_rows(), scope_rows(), retention_rows(), plumbing_rows(),
+        profile_rows(), payload_case_rows(), record_case_rows(), encoding_case_rows(),
+        edge_case_rows(), operator_case_rows()}) {
     rows.insert(rows.end(), table.begin(), table.end());
   }
   return rows;
+}
+
+bool is_asked_for(std::string_view ids, std::string_view prefix) {
+  return ids.starts_with(prefix) || ids.find(" " + std::string{prefix}) != std::string_view::npos;
 }
 
 std::vector<row> chosen_rows(const std::vector<std::string>& only) {
   std::vector<row> rows = all_rows();
   std::erase_if(rows, [&](const row& one) {
     return !only.empty() && std::none_of(only.begin(), only.end(), [&](const std::string& prefix) {
-      return std::string_view{one.id}.starts_with(prefix);
+      return is_asked_for(one.id, prefix);
     });
   });
   return rows;
@@ -168,7 +173,10 @@ int run_rows(const run_options& options, std::ostream& to) {
 }
 
 void list_rows(std::ostream& to) {
-  for (const row& one : all_rows()) to << "- **" << one.id << "** " << one.sentence << '\n';
+  for (const row& one : all_rows()) {
+    const std::string_view ids = one.id;
+    to << "- **" << ids.substr(0, ids.find(' ')) << "** " << one.sentence << '\n';
+  }
 }
 
 }  // namespace conform

@@ -139,9 +139,9 @@ TEST(sqlite_process, two_hundred_racers_in_two_processes) {
   EXPECT_EQ(right.wait(), 0);
 }
 
-// C80: two writers, an application that holds the write lock now and then, a reader that keeps an
+// Two writers, an application that holds the write lock now and then, a reader that keeps an
 // old snapshot open.
-TEST(sqlite_process, processes_and_an_application_share_one_file) {
+TEST(sqlite_process, C80_processes_and_an_application_share_one_file) {
   const temporary_folder folder;
   const auto file = folder.path() / "shared.db";
   { const sqlite::store made{file}; }

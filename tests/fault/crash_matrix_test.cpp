@@ -161,7 +161,7 @@ TEST(crash_matrix, K9_the_applications_commit_is_not_acknowledged) {
   expect_one_order(in, *at, "k");
 }
 
-TEST(crash_matrix, K10_a_completion_whose_acknowledgement_is_lost_is_asked_again) {
+TEST(crash_matrix, K10_C77_a_completion_whose_acknowledgement_is_lost_is_asked_again) {
   shop in;
   cli::test::application counting;
   tcp_gate gate{in.server().port()};

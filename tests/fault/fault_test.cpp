@@ -174,8 +174,8 @@ TEST(fault, a_wall_clock_that_jumps_ends_no_lease_and_repeats_no_effect) {
   EXPECT_EQ(gateway.stop(), 0);
 }
 
-// X-01, C76: while the store cannot be written nothing runs, what needs no record flows on.
-TEST(fault, a_stalled_store_refuses_new_claims_and_recovers) {
+// While the store cannot be written nothing runs, what needs no record flows on.
+TEST(fault, X01_C76_a_stalled_store_refuses_new_claims_and_recovers) {
   const scratch at;
   application behind;
   const std::string store = (at / "keys.db").string();
@@ -269,8 +269,8 @@ TEST(fault, a_full_disk_at_the_claim_is_503_without_an_effect) {
   EXPECT_EQ(charge(next, {"X-Api-Key: tenant", "Idempotency-Key: k0"}).body, "call 1");
 }
 
-// C83: damaged bytes are never replayed, and nothing runs again.
-TEST(fault, a_damaged_answer_is_not_given_out) {
+// Damaged bytes are never replayed, and nothing runs again.
+TEST(fault, C83_a_damaged_answer_is_not_given_out) {
   const scratch at;
   application behind;
   const std::string store = (at / "keys.db").string();

@@ -38,11 +38,16 @@ std::map<int, std::string> statements(const std::string& text) {
   return made;
 }
 
+std::string word_of(const std::string& ids) {
+  return ids.substr(0, ids.find(' '));
+}
+
 // The tests and rows that have a case's id in their name.
 std::map<int, std::set<std::string>> names() {
   std::map<int, std::set<std::string>> made;
   const std::regex test{R"(TEST(?:_F|_P)?\((\w+), (\w+)\))"};
-  const std::regex row{R"((\n    row\{|skipped_row\()\"C(\d{2,3})\")"};
+  const std::regex row{R"((\n    row\{|skipped_row\()\"([A-Z]+-?\d+[^\"]*)\")"};
+  const std::regex exam{R"(\{\"(C\d{2,3}_\w+)\",)"};
   const std::regex id{R"(C(\d{2,3})(?!\d))"};
   for (const char* folder : {"callonce", "gateway", "cli", "conform", "tests", "examples"}) {
     for (const auto& file : fs::recursive_directory_iterator{root / folder}) {
@@ -56,7 +61,17 @@ std::map<int, std::set<std::string>> names() {
       }
       for (auto found = matches{text.begin(), text.end(), row}; found != matches{}; ++found) {
         const bool skipped = (*found)[1].str().find("skipped") != std::string::npos;
-        made[std::stoi((*found)[2])].insert(skipped ? "row, skipped with its reason" : "row");
+        const std::string ids = (*found)[2];
+        const std::string own = ids.starts_with('C') && ids[1] != '-' ? "" : " " + word_of(ids);
+        for (auto one = matches{ids.begin(), ids.end(), id}; one != matches{}; ++one) {
+          made[std::stoi((*one)[1])].insert(skipped ? "row, skipped with its reason" : "row" + own);
+        }
+      }
+      for (auto found = matches{text.begin(), text.end(), exam}; found != matches{}; ++found) {
+        const std::string name = (*found)[1];
+        for (auto one = matches{name.begin(), name.end(), id}; one != matches{}; ++one) {
+          made[std::stoi((*one)[1])].insert("store exam `" + name + "`");
+        }
       }
     }
   }
@@ -69,7 +84,9 @@ std::string expected(const std::map<int, std::string>& about,
       "<!-- Made by `./dev docs` from the names of tests and rows; a test compares. -->\n"
       "# Cases\n\n"
       "Faults that were seen elsewhere and must not come back here. *row* is a row of\n"
-      "`./dev conform` under the case's id; a case without a name is cited where it is tested.\n\n"
+      "`./dev conform` under the case's id or the one that is named; the *store exam* runs over "
+      "every\n"
+      "store. A case without a name is cited where it is tested.\n\n"
       "| Case | The fault | Shown by |\n|---|---|---|\n";
   for (const auto& [number, statement] : about) {
     const std::string id = (number < 10 ? "C0" : "C") + std::to_string(number);

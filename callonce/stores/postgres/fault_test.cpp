@@ -58,7 +58,7 @@ void expect_no_loss(statement_form form, const std::vector<std::string>& stateme
   }
 }
 
-TEST(postgres_fault, X03_X04_a_connection_cut_around_each_statement_loses_and_doubles_nothing) {
+TEST(postgres_fault, X03_X04_C70_a_connection_cut_around_each_statement_loses_and_doubles_nothing) {
   expect_no_loss(statement_form::batches,
                  {"begin isolation", "claim_batch", "write_batch", "commit"});
 }
@@ -112,7 +112,7 @@ TEST(postgres_fault, D55_a_repeated_claim_that_meets_an_uncommitted_insert_is_bu
   }
 }
 
-TEST(postgres_fault, X01_a_server_that_says_nothing_is_given_up_and_found_again) {
+TEST(postgres_fault, X01_C76_a_server_that_says_nothing_is_given_up_and_found_again) {
   gated_store at{2s};
   ASSERT_TRUE(wait_for(at.records->claim(wish_of("before"))).has_value());
   at.gate.black_hole();
@@ -128,7 +128,7 @@ TEST(postgres_fault, X01_a_server_that_says_nothing_is_given_up_and_found_again)
   EXPECT_TRUE(wait_for(at.records->find({})).has_value());
 }
 
-TEST(postgres_fault, X01_a_server_that_refuses_connections_is_found_again) {
+TEST(postgres_fault, X01_C76_a_server_that_refuses_connections_is_found_again) {
   gated_store at{1s};
   ASSERT_TRUE(wait_for(at.records->claim(wish_of("before"))).has_value());
   at.gate.refuse();

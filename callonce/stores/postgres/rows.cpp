@@ -54,7 +54,9 @@ struct found_column {
   enum : int { place, how, wall, clock, record };
 };
 
+// Who wrote an answer, and so how it is read.
 constexpr std::int64_t form_of_sql = 0;
+constexpr std::int64_t form_of_ours = 1;
 
 // One row, its columns counted from where the record's begin.
 class row_reader {
@@ -154,11 +156,12 @@ std::shared_ptr<const stored_answer> read_answer(const table& from_table, int ro
   std::optional<std::string_view> body;
   if (!from.is_null(answer_column::body)) body = from.bytes(answer_column::body);
   result<stored_answer> answer = errc::corrupt;
-  if (from.integer(answer_column::form) == form_of_sql) {
+  const std::int64_t form = from.integer(answer_column::form);
+  if (form == form_of_sql) {
     answer = decode_plain_answer(static_cast<int>(from.integer(answer_column::status)),
                                  from.bytes(answer_column::headers), body,
                                  static_cast<body_omitted>(from.integer(answer_column::omitted)));
-  } else {
+  } else if (form == form_of_ours) {
     answer = decode_answer(from.bytes(answer_column::head), body);
   }
   return answer ? std::make_shared<const stored_answer>(*std::move(answer)) : nullptr;

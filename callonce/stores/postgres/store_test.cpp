@@ -207,7 +207,7 @@ TEST_P(postgres_lane, DPG7_contention_at_a_write_and_at_its_commit_is_tried_agai
   }
 }
 
-TEST_P(postgres_lane, killed_backends_are_replaced_and_nothing_is_lost) {
+TEST_P(postgres_lane, C82_killed_backends_are_replaced_and_nothing_is_lost) {
   shop at{any_lanes()};
   postgres_client admin{at.url()};
   for (int round = 0; round < 5; ++round) {
@@ -267,7 +267,7 @@ TEST_P(postgres_lane, odd_bytes_in_labels_and_reasons_are_no_fault) {
             "?!");
 }
 
-TEST(postgres_start, DPG4_a_server_that_only_reads_is_refused) {
+TEST(postgres_start, DPG4_C84_a_server_that_only_reads_is_refused) {
   shop at;
   at.set("default_transaction_read_only = on");
   EXPECT_NE(refusal(at.url()).find("read-only"), std::string::npos) << refusal(at.url());

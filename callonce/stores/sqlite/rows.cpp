@@ -73,9 +73,9 @@ struct answer_column {
   enum : int { form, head, body, status, headers, omitted };
 };
 
-bool is_written_in_sql(const statement& from) {
-  return from.integer(answer_column::form) == 0;
-}
+// Who wrote an answer, and so how it is read.
+constexpr std::int64_t form_of_sql = 0;
+constexpr std::int64_t form_of_ours = 1;
 
 result<stored_answer> read_written_in_sql(const statement& from,
                                           std::optional<std::string_view> body) {
@@ -182,9 +182,13 @@ std::shared_ptr<const stored_answer> rows::read_answer(std::int64_t of) {
   if (!find_answer_.step()) return nullptr;
   std::optional<std::string_view> body;
   if (!find_answer_.is_null(answer_column::body)) body = find_answer_.text(answer_column::body);
-  result<stored_answer> answer = is_written_in_sql(find_answer_)
-                                     ? read_written_in_sql(find_answer_, body)
-                                     : decode_answer(find_answer_.text(answer_column::head), body);
+  result<stored_answer> answer = errc::corrupt;
+  const std::int64_t form = find_answer_.integer(answer_column::form);
+  if (form == form_of_sql) {
+    answer = read_written_in_sql(find_answer_, body);
+  } else if (form == form_of_ours) {
+    answer = decode_answer(find_answer_.text(answer_column::head), body);
+  }
   return answer ? std::make_shared<const stored_answer>(*std::move(answer)) : nullptr;
 }
 

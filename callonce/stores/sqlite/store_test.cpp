@@ -122,8 +122,28 @@ TEST_F(sqlite_store, the_real_clocks_judge_real_leases) {
   EXPECT_EQ(run(at.claim(second))->verdict, claim_verdict::in_progress);
 }
 
-// C83
-TEST_F(sqlite_store, a_damaged_answer_is_never_given_out) {
+// Two hosts' processes with other zones, as far as one process can play both.
+TEST_F(sqlite_store, C75_times_do_not_depend_on_the_zone_of_the_process) {
+  const char* const before = std::getenv("TZ");
+  const std::string kept = before != nullptr ? before : "";
+  const auto zone = [](const char* name) {
+    setenv("TZ", name, 1);
+    tzset();
+  };
+  zone("Pacific/Chatham");
+  claim_request first = wish_for("k", 1);
+  first.terms.lease = 1h;
+  const result<claim_reply> won = run(store{file()}.claim(first));
+  zone("America/St_Johns");
+  const result<claim_reply> met = run(store{file()}.claim(wish_for("k", 2)));
+  zone(kept.c_str());
+  EXPECT_EQ(met->verdict, claim_verdict::in_progress);
+  EXPECT_LE(met->current.lease_until - met->judged_at.lease, 1h);
+  EXPECT_GT(met->current.lease_until - met->judged_at.lease, 59min);
+  EXPECT_LT(met->judged_at.wall - won->judged_at.wall, 1min);
+}
+
+TEST_F(sqlite_store, C83_a_damaged_answer_is_never_given_out) {
   const std::vector<std::string> damages{
       "update callonce_answer set body = cast('other' as blob)",
       "update callonce_answer set body = zeroblob(1000000)",
@@ -131,6 +151,7 @@ TEST_F(sqlite_store, a_damaged_answer_is_never_given_out) {
       "update callonce_answer set head = cast('{}' as blob)",
       "update callonce_answer set head = cast(x'ff' || substr(head, 2) as blob)",
       "update callonce_answer set head = substr(head, 1, length(head) / 2)",
+      "update callonce_answer set form = 255",
       "delete from callonce_answer"};
   int number = 0;
   for (const std::string& damage : damages) {
@@ -146,8 +167,8 @@ TEST_F(sqlite_store, a_damaged_answer_is_never_given_out) {
   }
 }
 
-// C83: neither executed nor changed, and its neighbours in the batch are served.
-TEST_F(sqlite_store, a_record_whose_state_cannot_be_read_is_corrupt_and_left_alone) {
+// Neither executed nor changed, and its neighbours in the batch are served.
+TEST_F(sqlite_store, C83_a_record_whose_state_cannot_be_read_is_corrupt_and_left_alone) {
   const std::vector<std::string> damages{"state = 9",         "scope = x'00'",      "attempt = 0",
                                          "fingerprint = x''", "claim_id = x'0102'", "key = x''"};
   int number = 0;
@@ -173,8 +194,8 @@ TEST_F(sqlite_store, another_key_under_the_same_index_is_a_fault_and_no_match) {
   EXPECT_EQ(run(at->claim(again)).error(), make_error_code(errc::corrupt));
 }
 
-// C80: a write lock held elsewhere is waited for; nobody sees SQLITE_BUSY.
-TEST_F(sqlite_store, a_lock_held_by_an_application_is_waited_for) {
+// A write lock held elsewhere is waited for; nobody sees SQLITE_BUSY.
+TEST_F(sqlite_store, C80_a_lock_held_by_an_application_is_waited_for) {
   const auto at = open();
   plain_connection application{file()};
   application.run("begin immediate");

@@ -205,15 +205,15 @@ void leases_do_not_follow_the_wall_clock(candidate& at) {
 const std::vector<row>& claim_rows() {
   static const std::vector<row> all{
       {"a_first_claim_wins", a_first_claim_wins},
-      {"ends_are_counted_in_one_unit", ends_are_counted_in_one_unit},
-      {"a_live_claim_is_in_progress", a_live_claim_is_in_progress},
-      {"another_payload_is_a_mismatch_while_the_first_runs",
+      {"C15_ends_are_counted_in_one_unit", ends_are_counted_in_one_unit},
+      {"C02_C07_a_live_claim_is_in_progress", a_live_claim_is_in_progress},
+      {"C02_C04_another_payload_is_a_mismatch_while_the_first_runs",
        another_payload_is_a_mismatch_while_the_first_runs},
       {"another_fingerprint_rule_is_named_and_changes_nothing",
        another_fingerprint_rule_is_named_and_changes_nothing},
       {"a_repeated_claim_is_the_same_attempt_with_a_new_lease",
        a_repeated_claim_is_the_same_attempt_with_a_new_lease},
-      {"a_lapsed_claim_is_taken_over", a_lapsed_claim_is_taken_over},
+      {"C12_C22_C28_a_lapsed_claim_is_taken_over", a_lapsed_claim_is_taken_over},
       {"a_lapsed_claim_with_another_payload_is_a_mismatch",
        a_lapsed_claim_with_another_payload_is_a_mismatch},
       {"a_lapsed_claim_parks_at_the_wish_of_its_record",
@@ -226,9 +226,9 @@ const std::vector<row>& claim_rows() {
        a_released_record_is_claimed_anew_by_the_same_payload},
       {"the_late_echo_of_a_released_claim_wins_nothing",
        the_late_echo_of_a_released_claim_wins_nothing},
-      {"an_expired_record_blocks_nothing", an_expired_record_blocks_nothing},
+      {"C73_an_expired_record_blocks_nothing", an_expired_record_blocks_nothing},
       {"a_claim_that_parks_does_not_expire", a_claim_that_parks_does_not_expire},
-      {"leases_do_not_follow_the_wall_clock", leases_do_not_follow_the_wall_clock}};
+      {"C23_leases_do_not_follow_the_wall_clock", leases_do_not_follow_the_wall_clock}};
   return all;
 }
 

@@ -106,15 +106,15 @@ void purging_goes_through_everything(candidate& at) {
 
 const std::vector<row>& purge_rows() {
   static const std::vector<row> all{
-      {"purging_leaves_everything_alone_before_its_time",
+      {"C72_purging_leaves_everything_alone_before_its_time",
        purging_leaves_everything_alone_before_its_time},
-      {"purging_never_removes_a_renewed_claim", purging_never_removes_a_renewed_claim},
+      {"C72_purging_never_removes_a_renewed_claim", purging_never_removes_a_renewed_claim},
       {"the_body_goes_before_the_key", the_body_goes_before_the_key},
       {"an_answer_that_never_had_a_body_keeps_replaying",
        an_answer_that_never_had_a_body_keeps_replaying},
       {"released_and_abandoned_records_are_removed", released_and_abandoned_records_are_removed},
       {"lapsed_claims_that_park_are_parked_and_stay", lapsed_claims_that_park_are_parked_and_stay},
-      {"purging_goes_through_everything", purging_goes_through_everything}};
+      {"C74_purging_goes_through_everything", purging_goes_through_everything}};
   return all;
 }
 

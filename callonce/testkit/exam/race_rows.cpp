@@ -119,11 +119,11 @@ void purging_and_claiming_at_once_lose_nothing(candidate& at) {
 
 const std::vector<row>& race_rows() {
   static const std::vector<row> all{
-      {"two_hundred_racers_at_a_fresh_key", two_hundred_racers_at_a_fresh_key},
-      {"fifty_racers_at_a_lapsed_lease", fifty_racers_at_a_lapsed_lease},
-      {"fifty_racers_at_an_expired_key", fifty_racers_at_an_expired_key},
-      {"many_keys_with_duplicates_at_once", many_keys_with_duplicates_at_once},
-      {"purging_and_claiming_at_once_lose_nothing", purging_and_claiming_at_once_lose_nothing}};
+      {"C07_two_hundred_racers_at_a_fresh_key", two_hundred_racers_at_a_fresh_key},
+      {"C12_fifty_racers_at_a_lapsed_lease", fifty_racers_at_a_lapsed_lease},
+      {"C73_fifty_racers_at_an_expired_key", fifty_racers_at_an_expired_key},
+      {"C09_many_keys_with_duplicates_at_once", many_keys_with_duplicates_at_once},
+      {"C06_purging_and_claiming_at_once_lose_nothing", purging_and_claiming_at_once_lose_nothing}};
   return all;
 }
 
