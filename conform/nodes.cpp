@@ -1,5 +1,7 @@
 #include <csignal>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -15,9 +17,16 @@ namespace {
 constexpr std::chrono::seconds start_patience{20};
 
 // Chosen by the kernel and given back; `start` shows it if another program was faster.
+// The kernel may give a port again that was just let go: each is handed out once.
 std::uint16_t free_port() {
+  static std::mutex mutex;
+  static std::set<std::uint16_t> given;
+  const std::lock_guard guard{mutex};
   std::uint16_t port = 0;
-  ::close(listen_on_loopback(port, 1));
+  do {
+    port = 0;
+    ::close(listen_on_loopback(port, 1));
+  } while (!given.insert(port).second);
   return port;
 }
 

@@ -41,11 +41,16 @@ export async function application(answer) {
   };
 }
 
+const givenPorts = new Set();
+
+/// Each is given out once: the kernel may take one again that was just let go.
 export async function freePort() {
   const probe = net.createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const { port } = probe.address();
   await new Promise((resolve) => probe.close(resolve));
+  if (givenPorts.has(port)) return freePort();
+  givenPorts.add(port);
   return port;
 }
 
