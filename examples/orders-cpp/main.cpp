@@ -176,7 +176,7 @@ int main(int count, char** arguments) {
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   try {
     if (count < 2) throw std::runtime_error{"orders-cpp URL [PORT]"};
-    return serve(arguments[1], count > 2 ? std::atoi(arguments[2]) : 8080);
+    return serve(arguments[1], count > 2 ? std::stoi(arguments[2]) : 8080);
   } catch (const std::exception& wrong) {
     std::cerr << "orders-cpp: " << wrong.what() << '\n';
     return 1;

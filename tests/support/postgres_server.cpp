@@ -95,15 +95,36 @@ std::string tail_of(const std::filesystem::path& log) {
 }  // namespace
 
 postgres_server::postgres_server(const std::vector<std::string>& settings) {
+  make_folder();
+  initialize(settings);
+  start();
+}
+
+postgres_server::postgres_server(following what) {
+  make_folder();
+  const auto log = folder_ / "basebackup.log";
+  const pid_t made =
+      start_program({programs() / "pg_basebackup", "-D", folder_ / "data", "-d", what.primary.url(),
+                     "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"},
+                    log);
+  if (wait_for(made) != 0) throw std::runtime_error{"pg_basebackup failed: " + tail_of(log)};
+  configure({});
+  start();
+}
+
+void postgres_server::give(const std::filesystem::path& what) {
+  const passwd* as = unprivileged();
+  if (as != nullptr && chown(what.c_str(), as->pw_uid, as->pw_gid) != 0) {
+    throw std::runtime_error{"chown " + what.string()};
+  }
+}
+
+void postgres_server::make_folder() {
   std::string name = (std::filesystem::temp_directory_path() / "callonce-pg-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary folder"};
   folder_ = name;
-  if (const passwd* as = unprivileged()) {
-    if (chown(name.c_str(), as->pw_uid, as->pw_gid) != 0) throw std::runtime_error{"chown"};
-    std::filesystem::permissions(folder_, std::filesystem::perms{0755});
-  }
-  initialize(settings);
-  start();
+  give(folder_);
+  std::filesystem::permissions(folder_, std::filesystem::perms{0755});
 }
 
 postgres_server::~postgres_server() {
@@ -123,6 +144,10 @@ void postgres_server::initialize(const std::vector<std::string>& settings) {
                                     "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C"},
                                    log);
   if (wait_for(made) != 0) throw std::runtime_error{"initdb failed: " + tail_of(log)};
+  configure(settings);
+}
+
+void postgres_server::configure(const std::vector<std::string>& settings) {
   std::ofstream more{folder_ / "data" / "postgresql.conf", std::ios::app};
   more << "listen_addresses = '127.0.0.1'\n"
        << "unix_socket_directories = '" << folder_.string() << "'\n"

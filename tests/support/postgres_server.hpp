@@ -18,12 +18,19 @@ class postgres_server {
  public:
   /// `settings` are lines as in postgresql.conf. Errors: throws std::runtime_error.
   explicit postgres_server(const std::vector<std::string>& settings = {});
+  /// A hot standby that follows `primary`, until `select pg_promote()`.
+  struct following {
+    const postgres_server& primary;
+  };
+  explicit postgres_server(following what);
   ~postgres_server();
   postgres_server(const postgres_server&) = delete;
   postgres_server& operator=(const postgres_server&) = delete;
 
   /// The one that a test program shares between its tests.
   static postgres_server& shared();
+  /// Hands a file or folder to the user as whom servers run.
+  static void give(const std::filesystem::path& what);
 
   std::uint16_t port() const noexcept { return port_; }
   const std::filesystem::path& folder() const noexcept { return folder_; }
@@ -44,7 +51,9 @@ class postgres_server {
   void start();
 
  private:
+  void make_folder();
   void initialize(const std::vector<std::string>& settings);
+  void configure(const std::vector<std::string>& settings);
 
   std::filesystem::path folder_;
   std::uint16_t port_ = 0;

@@ -73,7 +73,7 @@ void expect_others_flow(shop& in, const std::string& prefix) {
 
 std::string refusal(const std::string& url) {
   options with;
-  with.timeout = 1s;
+  with.timeout = 3s;
   try {
     const store none{url, with};
     return "it started";
