@@ -148,6 +148,8 @@ int serve(const std::string& url, int port) {
                                    }};
 
   httplib::Server server;
+  // A thread is busy for as long as its client keeps the connection.
+  server.new_task_queue = [] { return new httplib::ThreadPool{64}; };
   server.Post("/v1/orders", [&](const httplib::Request& in, httplib::Response& out) {
     give(orders(callonce::request{"POST", in.target, headers_of(in), in.body}), out);
   });
