@@ -190,6 +190,42 @@ TEST(postgres_place, DPG4_C84_a_failover_is_followed_and_the_left_behind_primary
   EXPECT_TRUE(recovers(records, "after its return "));
 }
 
+// An effect and its key in one transaction, as in class atomic.
+std::string order_once(const std::string& url, const claim_request& wish) {
+  postgres_client in{url};
+  in.ask("begin");
+  in.ask(insert_of(wish));
+  in.ask("insert into orders (note) values ('" + std::string{wish.id.key().bytes()} + "')");
+  return in.attempt("commit");
+}
+
+// A server that was left behind, or a backup that is put back: whatever it has forgotten of the
+// keys it has forgotten of the effects too, so that each is there once after a retry.
+TEST(postgres_place, K21_K22_K30_what_a_failover_forgets_it_forgets_of_effect_and_key_alike) {
+  postgres_server primary;
+  migrate(primary.url());
+  postgres_client{primary.url()}.ask("create table orders (note text)");
+  postgres_server standby{postgres_server::following{primary}};
+  ASSERT_EQ(order_once(primary.url(), wish_of("known")), "00000");
+  const std::string reached = postgres_client{primary.url()}.ask("select pg_current_wal_lsn()")[0];
+  const std::string caught_up =
+      "select 1 where pg_last_wal_replay_lsn() >= '" + reached + "'::pg_lsn";
+  while (postgres_client{standby.url()}.ask(caught_up).empty()) {
+  }
+  standby.kill();
+  ASSERT_EQ(order_once(primary.url(), wish_of("forgotten")), "00000");
+  primary.kill();
+  standby.start();
+  postgres_client now{standby.url()};
+  now.ask("select pg_promote()");
+
+  EXPECT_EQ(now.ask("select note from orders"), std::vector<std::string>{"known"});
+  EXPECT_EQ(order_once(standby.url(), wish_of("forgotten")), "00000");
+  EXPECT_THROW(order_once(standby.url(), wish_of("known")), std::runtime_error);
+  EXPECT_EQ(now.ask("select note from orders order by note"),
+            (std::vector<std::string>{"forgotten", "known"}));
+}
+
 // A certificate of its own for localhost, made by openssl.
 struct certificate {
   explicit certificate(const fs::path& folder, const std::string& name)
