@@ -36,14 +36,9 @@ std::unique_ptr<sqlite::store> open_file(const store_settings& of, environment& 
 
 std::unique_ptr<postgres::store> open_server(const store_settings& of, environment& in,
                                              std::function<void(std::size_t)> on_batch = {}) {
-  // One operation at a time on each, and each waits for other nodes.
-  constexpr std::size_t row_lanes = 8;
   postgres::options with;
   with.on_batch = std::move(on_batch);
-  if (of.rows) {
-    with.statements = postgres::statement_form::rows;
-    with.lanes = row_lanes;
-  }
+  if (of.rows) with.statements = postgres::statement_form::rows;
   return open<postgres::store>(of, of.server, in, std::move(with));
 }
 

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include <callonce/stores/group_commit/lane.hpp>
@@ -22,6 +23,13 @@ constexpr const char* replace_rules =
     "insert into callonce.meta (name, value) values ('identity_rules', $1::text) "
     "on conflict (name) do update set value = excluded.value";
 constexpr const char* read_rules = "select value from callonce.meta where name = 'identity_rules'";
+
+std::size_t lanes_of(const options& with) {
+  constexpr std::size_t row_lanes = 8;
+  if (with.lanes != 0) return with.lanes;
+  if (with.statements == statement_form::rows) return row_lanes;
+  return std::max(1U, std::thread::hardware_concurrency() / 2);
+}
 
 // One connection for one errand at start.
 round_trip run_errand(detail::place& where, std::chrono::milliseconds patience,
@@ -49,7 +57,7 @@ struct store::parts {
       : patience(with.timeout), where(url, from), desk(where, with) {
     const bool rows = with.statements == statement_form::rows;
     const auto within = rows ? detail::row_connection::one_by_one() : group_commit::limits{};
-    for (std::size_t each = 0; each < std::max<std::size_t>(with.lanes, 1); ++each) {
+    for (std::size_t each = 0; each < lanes_of(with); ++each) {
       lanes.push_back(std::make_unique<group_commit::lane>(connect(with), from, with.timeout,
                                                            within, with.on_batch));
     }

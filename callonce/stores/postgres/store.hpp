@@ -33,9 +33,10 @@ struct clock_expressions {
 struct options {
   /// How long a caller waits for its answer, and a round trip for its own, but at least 2 s.
   std::chrono::milliseconds timeout{5000};
-  /// Connections that carry claims and completions; a key always goes to the same one. Of `rows`
-  /// each carries one operation at a time, so that more of them pay.
-  std::size_t lanes = 2;
+  /// Connections that carry claims and completions; a key always goes to the same one. 0: under
+  /// `batches` one for every two cores of this host, since few full batches cost the server least;
+  /// under `rows`, where each carries one operation at a time, eight.
+  std::size_t lanes = 0;
   statement_form statements = statement_form::batches;
   /// What judges under `rows`; `batches` has its clocks in the schema.
   clock_expressions clocks;
