@@ -162,7 +162,7 @@ void postgres_server::start() {
   for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(10ms)) {
     if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) {
       pid_ = -1;
-      if (databases_ == 0) port_ = 0;
+      if (!was_up_) port_ = 0;
     }
     if (port_ == 0) port_ = free_port();
     if (pid_ <= 0) {
@@ -170,7 +170,9 @@ void postgres_server::start() {
           {programs() / "postgres", "-D", folder_ / "data", "-p", std::to_string(port_)},
           folder_ / "server.log");
     }
-    if (PQping(url().c_str()) == PQPING_OK) return;
+    if (PQping(url().c_str()) != PQPING_OK) continue;
+    was_up_ = true;
+    return;
   }
   throw std::runtime_error{"PostgreSQL does not start: " + tail_of(folder_ / "server.log")};
 }

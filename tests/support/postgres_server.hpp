@@ -58,6 +58,7 @@ class postgres_server {
   std::filesystem::path folder_;
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;
+  bool was_up_ = false;  // Then its port is known to others.
   unsigned databases_ = 0;
 };
 
