@@ -134,24 +134,14 @@ asio::awaitable<result<write_reply>> engine::state::insist(run& self, const writ
 
 asio::awaitable<void> engine::state::conclude_answer(run& self, answer given) {
   const judgement judged = judge(*self.by, given.head);
-  switch (judged.verdict) {
-    case judgement::kind::complete:
-      break;
-    case judgement::kind::release:
-      if (given.rest) {
-        co_await release_after_last_byte(self, std::move(given), judged.released_retention);
-      } else {
-        co_await release(self, std::move(given.head), judged.released_retention);
-      }
-      co_return;
-    case judgement::kind::park:
-      co_await park(self, std::move(given));
-      co_return;
-    case judgement::kind::keep:
-      co_await keep_claim(self, std::move(given));
-      co_return;
+  if (judged.verdict == judgement::kind::park) {
+    co_await park(self, std::move(given));
+    co_return;
   }
-
+  if (judged.verdict == judgement::kind::keep) {
+    co_await keep_claim(self, std::move(given));
+    co_return;
+  }
   const policy_settings& is = self.by->settings();
   body_omitted omitted = body_omitted::none;
   if (given.rest) {
@@ -167,6 +157,14 @@ asio::awaitable<void> engine::state::conclude_answer(run& self, answer given) {
       }
       if (how == detail::collected::beyond) omitted = body_omitted::cap;
     }
+  }
+  if (judged.verdict == judgement::kind::release) {
+    if (given.rest) {
+      co_await release_after_last_byte(self, std::move(given), judged.released_retention);
+    } else {
+      co_await release(self, std::move(given.head), judged.released_retention);
+    }
+    co_return;
   }
   stored_answer frozen = freeze(given.head, is.replay_headers_drop, is.response_body_max);
   if (omitted != body_omitted::none) {
