@@ -53,7 +53,10 @@ std::unique_ptr<session> place::connect(std::size_t turn, steady_time until,
 std::unique_ptr<session> place::insist(steady_time until) {
   std::string complaint = "no answer";
   for (std::size_t turn = 0;; ++turn) {
-    if (auto made = connect(turn, until, complaint)) return made;
+    std::string latest;
+    if (auto made = connect(turn, until, latest)) return made;
+    // A round that was cut off by the end of patience says less than the one before it.
+    if (turn == 0 || environment_.now() < until) complaint = std::move(latest);
     if (environment_.now() + pause_between_rounds >= until) break;
     group_commit::pause(pause_between_rounds);
   }
