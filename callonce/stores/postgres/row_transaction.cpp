@@ -45,8 +45,8 @@ void row_transaction::read_found(const table* locked, const table& seen) {
 }
 
 step row_transaction::look(std::optional<std::uint32_t> attempt) {
-  std::vector<message> all{message{begin_sql}, message{lock_timeout_sql},
-                           message{idle_timeout_sql}, ask_clocks(clocks_)};
+  std::vector<message> all{message{begin_sql}, message{lock_timeout_sql}, message{idle_timeout_sql},
+                           ask_clocks(clocks_)};
   if (attempt) all.push_back(lock_row(of_, *attempt));
   all.push_back(read_row(of_));
   if (!ask(std::move(all))) return step::failed;
